@@ -21,7 +21,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 
-from sdstop.analysis.stripe import StripePattern
+from sdstop.analysis.members.stripe import StripePattern
 from tests.arrays import groups, reported
 from tests.arrays.measure import Outcome, Score, outcomes, score
 from tests.arrays.scenarios import FAMILIES, HELD_OUT, TUNING, Convoy, Pool, Scenario, scenario

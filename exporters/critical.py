@@ -45,8 +45,9 @@ class CriticalCaptures:
         """Captures written so far."""
         self.trouble = ""
         """Why the newest capture could not be written, "" if it was."""
+        self.origin = origin
+        """Node and policy of the next captures."""
         self._folder = folder
-        self._origin = origin
         self._limits = limits
         self._settled = settled
         self._timeline = Timeline(limits.before + limits.after)
@@ -92,9 +93,9 @@ class CriticalCaptures:
         frames = self._timeline.frames
         start = next((place for place, each in enumerate(frames) if each.monotonic >= at - self._limits.before), 0)
         when = f"{moment(taken):%Y%m%dT%H%M%SZ}" if dated(taken) else f"{at:.0f}"
-        host = slug(self._origin.name.encode("utf-8", "replace").decode())[:60]
+        origin = self.origin
+        host = slug(origin.name.encode("utf-8", "replace").decode())[:60]
         path = self._folder / f"{PREFIX}{host}-{when}-{rule}{SUFFIX}"
-        origin = self._origin
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._drop(keep=self._limits.captures - 1)

@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 
 from msgspec import Struct
 
-from sdstop.core.account import not_understood
+from sdstop.core.account import not_understood, unknown_lines
 from sdstop.core.diagnosis import Judgement
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.finding_text import accepted_text, finding_text, subject_text
@@ -148,6 +148,8 @@ def _verdict(said: Headline, judgement: Judgement, nodes: Sequence[SeenNode]) ->
     for node in nodes:
         partly = {node.called(name): run.reason for name, run in node.runs.items() if run.partial}
         details += [f"PARTIAL DATA: {name} ({why})" for name, why in partly.items() if name not in said.unseen]
+        if strange := unknown_lines(node.origin):
+            details.append(f"{node.called('TEXT NOT UNDERSTOOD')}: {strange}")
     reasons = by_reason(judgement.unchecked).items()
     details += [f"NOT CHECKED: {', '.join(rules)} ({reason})" for reason, rules in reasons]
     details += [f"NOT RECORDED: {', '.join(said.lacking)}"] if said.lacking else []

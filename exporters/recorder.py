@@ -72,6 +72,12 @@ class Recorder:
         self._thread = threading.Thread(target=self._run, name="recorder", daemon=True)
         self._thread.start()
 
+    def renew(self, origin: Origin) -> None:
+        """Write this policy of the node into new captures; a recording has that of its beginning."""
+        self._origin = origin
+        if self._critical is not None:
+            self._critical.origin = origin
+
     def put(self, frame: Frame) -> None:
         """Hand over the next frame."""
         with self._changed:

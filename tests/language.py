@@ -1,8 +1,7 @@
-"""Wording that is not plain English, in code and documents, and the counts of it that are still allowed.
+"""Wording that is not plain English, in code and documents.
 
-    python -m tests.language             list what is allowed, by place, and what is above
+    python -m tests.language             list every hit
     python -m tests.language PLACE       list every hit in places that begin with PLACE
-    python -m tests.language --lower     lower the counts of language.toml to the hits that are left
 
 A place is a folder of product code with the kind of text (string, docstring, comment), a document, or `--help`.
 """
@@ -13,14 +12,11 @@ import argparse
 import ast
 import re
 import sys
-import tomllib
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-ALLOWED = Path(__file__).with_name("language.toml")
 CODE = ("sdstop", "collectors", "exporters")
 LINKS = ("sdstop/collectors", "sdstop/exporters")
 """Links to packages that are read at their own place."""
@@ -76,8 +72,8 @@ class Hit(NamedTuple):
     where: str
     words: str
 
-
-Counts = Mapping[tuple[str, str], int]
+    def __str__(self) -> str:
+        return f"{self.where}: {self.pattern}: {self.words}"
 
 
 def strings(tree: ast.Module) -> Iterator[tuple[str, int, str]]:
@@ -170,74 +166,13 @@ def hits(texts: Iterable[Text]) -> list[Hit]:
     return found
 
 
-def counted(found: Iterable[Hit]) -> Counter[tuple[str, str]]:
-    """Return the number of hits by place and pattern."""
-    return Counter((hit.place, hit.pattern) for hit in found)
-
-
-def allowed(text: str) -> Counter[tuple[str, str]]:
-    """Return the allowed counts of `[place]` tables with `pattern = count`."""
-    return Counter({(place, name): count for place, row in tomllib.loads(text).items() for name, count in row.items()})
-
-
-def excess(found: Iterable[Hit], limits: Counts) -> list[str]:
-    """Return a line for each hit of a place and pattern with more hits than are allowed."""
-    found = list(found)
-    over = {key for key, count in counted(found).items() if count > limits.get(key, 0)}
-    return [f"{hit.where}: {hit.pattern}: {hit.words}" for hit in found if (hit.place, hit.pattern) in over]
-
-
-def unneeded(found: Iterable[Hit], limits: Counts) -> list[str]:
-    """Return a line for each allowed count that is above the number of hits."""
-    have = counted(found)
-    return [
-        f"{place}: {name} = {limit}, but {have[place, name]} left: python -m tests.language --lower"
-        for (place, name), limit in limits.items()
-        if limit > have[place, name]
-    ]
-
-
-def rendered(limits: Counts) -> str:
-    """Return the allow-list as TOML."""
-    lines = [
-        "# Allowed hits of the patterns in language.py, by place and pattern. A count may only become smaller:",
-        "# python -m tests.language --lower",
-    ]
-    place = ""
-    for (each, name), limit in sorted(limits.items()):
-        if limit < 1:
-            continue
-        if each != place:
-            lines += ["", f'["{each}"]']
-            place = each
-        lines.append(f'"{name}" = {limit}')
-    return "\n".join(lines) + "\n"
-
-
-def lowered(found: Iterable[Hit], limits: Counts) -> dict[tuple[str, str], int]:
-    """Return the limits, each at most the number of hits."""
-    have = counted(found)
-    return {key: min(limit, have[key]) for key, limit in limits.items()}
-
-
 def main() -> int:
-    """List hits, or lower the allowed counts."""
+    """List hits."""
     parser = argparse.ArgumentParser(description="List wording that is not plain English.")
-    parser.add_argument("place", nargs="?", help="list every hit in places that begin with this")
-    parser.add_argument("--lower", action="store_true", help="lower the allowed counts to the hits that are left")
-    options = parser.parse_args()
+    parser.add_argument("place", nargs="?", default="", help="list only hits in places that begin with this")
+    place = parser.parse_args().place
     found = hits((*code(ROOT), *documents(ROOT)))
-    limits = allowed(ALLOWED.read_text(encoding="utf-8"))
-    if options.lower:
-        ALLOWED.write_text(rendered(lowered(found, limits)), encoding="utf-8")
-    elif options.place is not None:
-        for hit in found:
-            if hit.place.startswith(options.place):
-                sys.stdout.write(f"{hit.where}: {hit.pattern}: {hit.words}\n")
-    else:
-        for (place, name), count in sorted(limits.items()):
-            sys.stdout.write(f"{count:4} {place}: {name}\n")
-        sys.stdout.writelines(f"{line}\n" for line in excess(found, limits))
+    sys.stdout.writelines(f"{hit}\n" for hit in found if hit.place.startswith(place))
     return 0
 
 

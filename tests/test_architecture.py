@@ -154,7 +154,7 @@ def test_other_handlers_are_not_broad(text: str) -> None:
 LINKS = frozenset({"BlockLink", "InterfaceLink"})
 """Families whose rows are nothing but links."""
 READS_LINKS = {
-    "rules/mtu_mismatch.py": "judges the links themselves: which of two interfaces forwards for which, veth pairs",
+    "rules/network/mtu_mismatch.py": "judges the links themselves: bridges, bonds, veth pairs",
     "tui/views/network.py": "names the other end of a veth pair, which is not below it",
 }
 WALKS = {"tui/views/fabric_node.py": "goes down the tree that it draws"}

@@ -68,7 +68,7 @@ def test_it_is_one_source_one_fixture_one_test_and_one_line() -> None:
     assert {path: lines for path, lines in added.items() if path in _REGISTRIES} == dict.fromkeys(_REGISTRIES, 1)
     new = sorted(path for path in added if path not in _REGISTRIES)
     assert [path for path in new if not path.startswith(f"{STORY}/")] == [
-        "collectors/devicemapper/maps.py", "sdstop/rules/multipath_queueing.py", "tests/collectors/test_maps.py"
+        "collectors/devicemapper/maps.py", "sdstop/rules/paths/multipath_queueing.py", "tests/collectors/test_maps.py"
     ]  # fmt: skip
 
 

@@ -54,7 +54,7 @@ class TestWhatBreaksIsFound:
             fuzz.look(path)
 
     def test_a_rule(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("sdstop.rules.array_degraded._degraded", lambda *_: 1 / 0)
+        monkeypatch.setattr("sdstop.rules.arrays.array_degraded._degraded", lambda *_: 1 / 0)
         with pytest.raises(fuzz.Escaped, match="rule array-degraded: error in this rule: ZeroDivisionError"):
             fuzz.look(FIXTURES / "md-degraded")
 

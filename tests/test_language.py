@@ -12,23 +12,7 @@ import pytest
 
 from sdstop.cli.arguments import parse
 from sdstop.cli.usage import COMMANDS
-from tests.language import (
-    ALLOWED,
-    CODE,
-    LINKS,
-    PATTERNS,
-    ROOT,
-    Hit,
-    Text,
-    allowed,
-    code,
-    documents,
-    excess,
-    hits,
-    lowered,
-    rendered,
-    unneeded,
-)
+from tests.language import CODE, LINKS, PATTERNS, ROOT, Text, code, documents, hits
 
 BANNED = frozenset(
     {
@@ -103,22 +87,10 @@ def helps() -> list[Text]:
     return texts
 
 
-@pytest.fixture(scope="module")
-def everything() -> list[Hit]:
-    """All hits in code, documents and help."""
-    found = [*code(ROOT), *documents(ROOT), *helps()]
-    assert len(found) > 5000
-    return hits(found)
-
-
-def test_no_text_is_worded_worse_than_is_allowed(everything: list[Hit]) -> None:
-    assert excess(everything, allowed(ALLOWED.read_text(encoding="utf-8"))) == []
-
-
-def test_what_is_allowed_is_still_needed(everything: list[Hit]) -> None:
-    text = ALLOWED.read_text(encoding="utf-8")
-    assert unneeded(everything, allowed(text)) == []
-    assert rendered(allowed(text)) == text, "written by hand"
+def test_no_text_matches_a_pattern() -> None:
+    everything = [*code(ROOT), *documents(ROOT), *helps()]
+    assert len(everything) > 5000
+    assert [str(hit) for hit in hits(everything)] == []
 
 
 @pytest.mark.parametrize("name", PATTERNS)
@@ -163,16 +135,7 @@ def test_a_planted_sentence_is_found(tmp_path: Path) -> None:
         ("docs/new.md", "docs/new.md:5", "tell, say"),
         ("README.md", "README.md:1", "hang on"),
     }
-    assert len(excess(found, {})) == len(found) == 11
-
-
-def test_the_list_only_shrinks() -> None:
-    one = Hit("p", "stand", "f:1", "it stands")
-    limits = allowed('["p"]\n"stand" = 1\n"come" = 2\n')
-    assert excess([one], limits) == []
-    assert excess([one, one], limits) == ["f:1: stand: it stands"] * 2
-    assert unneeded([one], limits) == ["p: come = 2, but 0 left: python -m tests.language --lower"]
-    assert rendered(lowered([one, one], limits)).endswith('\n["p"]\n"stand" = 1\n')
+    assert len(found) == 11
 
 
 def names(tree: ast.Module) -> set[str]:

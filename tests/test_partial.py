@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import stat
 from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
 
 from sdstop.cli.doctor import examination
+from sdstop.collectors import BUILTIN
 from sdstop.collectors.system.processes import PROCESSES, ProcessIo, ProcessSummary
-from sdstop.core.collector import Collector
+from sdstop.core.collector import Collector, Need
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome
 from sdstop.core.finding import Rule, RuledOut, Severity
 from sdstop.core.host import Host
@@ -20,6 +23,7 @@ from sdstop.core.snapshot import Run
 from sdstop.exporters.plugin import verdict
 from sdstop.exporters.report.document import document
 from sdstop.exporters.report.text import text_report
+from sdstop.rules import RULES
 from tests.exporters.meters import Meter, Mood
 
 PROC = "answer:psutil.processes"
@@ -132,3 +136,39 @@ def test_check_does_not_call_it_good_where_it_is_strict(*, lacking: bool, strict
     denied = "answer:psutil.processes: denied for 1 of 2 processes"
     why = f"NO USABLE DATA: processes (partial: {denied})" if strict else f"PARTIAL DATA: processes ({denied})"
     assert answer.details == ((why,) if lacking else ())
+
+
+OPEN = Collector(
+    "open", "Open files", lambda host: [Meter(host.maybe("/a") or "-")], (Meter,), (Need("/[ab]", "", everyone=True),)
+)
+
+
+def test_what_every_user_can_read_is_never_denied_but_has_failed() -> None:
+    """No privilege opens it where it is refused, so that the rest of the source cannot be called good."""
+    (run,) = runs(OPEN, frame(1, denied("/a")))
+    assert (run.outcome, run.reason) == ("ok", "/a: denied, although every user can read it")
+    assert [(each.key, each.contradiction) for each in run.defects] == [("/a", False)]
+    (read,) = runs(OPEN, frame(1, Evidence("/a", data=b"fine\n")))
+    assert (read.reason, read.defects) == ("", ())
+
+
+@pytest.mark.parametrize(
+    ("source", "path"),
+    [
+        ("diskstats", "/proc/diskstats"), ("mdraid", "/proc/mdstat"), ("mdmembers", "/proc/mdstat"),
+        ("node", "/proc/stat"), ("node", "/proc/meminfo"), ("network", "/proc/net/dev"),
+        ("mounts", "/proc/self/mounts"), ("blockdev", "list:/sys/block"), ("interfaces", "list:/sys/class/net"),
+    ],
+)  # fmt: skip
+def test_a_check_is_unknown_where_a_file_of_everybody_is_denied(source: str, path: str) -> None:
+    session = Session(Origin("node"), BUILTIN, RULES)
+    session.feed(frame(1, Evidence("/proc/uptime", data=b"900.1 900.1\n"), denied(path)))
+    seen = session.headline(session.diagnosis.now)
+    assert (seen.code, seen.unseen[source].partition(":")[0]) == (3, "partial" if source == "node" else "failed")
+
+
+def test_what_is_declared_to_be_for_everyone_is_so_on_this_machine() -> None:
+    needs = [need for each in BUILTIN for need in each.needs if isinstance(need, Need) and need.everyone]
+    paths = {Path(need.what.removeprefix("list:")) for need in needs}
+    assert {Path("/proc/diskstats"), Path("/proc/self/mounts"), Path("/sys/block")} < paths
+    assert [path for path in sorted(paths) if path.exists() and not path.stat().st_mode & stat.S_IROTH] == []

@@ -367,7 +367,7 @@ BLOCKDEV = Collector(
     read,
     (BlockDevice, BlockLink),
     (
-        Need(f"list:{BLOCK}", "which block devices there are"),
+        Need(f"list:{BLOCK}", "which block devices there are", everyone=True),
         Need(PARTITIONS, "whether a size has changed, so that devices are read again"),
         Need(f"list:{BLOCK}/*", "partitions, kind of device, devices below it (slaves)"),
         Need(f"link:{BLOCK}/*", "location of a device: PCI path, SCSI address, driver"),

@@ -154,7 +154,7 @@ DISKSTATS = Collector(
     read,
     (Disk,),
     (
-        Need(PATH, "requests, bytes, times and requests in flight of every block device"),
+        Need(PATH, "requests, bytes, times and requests in flight of every block device", everyone=True),
         Need(f"list:{BLOCK}", "whether there are block devices, if /proc/diskstats is empty"),
         Need(PARTITIONS, "whether there are block devices, if /proc/diskstats is empty"),
     ),

@@ -122,7 +122,8 @@ MOUNTED = Collector(
     read,
     (MountPoint,),
     tuple(
-        Need(key, "file systems, their devices, and whether they can be written", keep=mount_table) for key in MOUNTS
+        Need(key, "file systems, their devices, and whether they can be written", keep=mount_table, everyone=True)
+        for key in MOUNTS
     ),
     SLOW,
 )

@@ -186,7 +186,7 @@ DM_STATUS = Collector(
         MultipathPath,
     ),
     (
-        Need(f"list:{BLOCK}", "whether there are device mapper devices"),
+        Need(f"list:{BLOCK}", "whether there are device mapper devices", everyone=True),
         Command(STATUS, "health, fill level and paths of the targets; nothing is flushed for it", ROOT, filled=True),
         Command(multipath.TABLE, "whether requests wait, where a path has failed", ROOT, filled=True),
         Command(INFO, "kernel names of the mappings", ROOT),

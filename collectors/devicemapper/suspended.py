@@ -52,7 +52,7 @@ SUSPENDED = Collector(
     read,
     (MappedState,),
     (
-        Need(f"list:{BLOCK}", "which device mapper devices there are"),
+        Need(f"list:{BLOCK}", "which device mapper devices there are", everyone=True),
         Need(f"{BLOCK}/dm-*/dm/suspended", "whether device mapper devices are suspended", filled=True),
     ),
     LIVE,

@@ -60,4 +60,5 @@ def _form(text: str) -> str:
 
 
 def _is_empty(row: DiskHealth) -> bool:
-    return row.passed is None and row.critical_warning is None and row.attributes is None
+    counts = (row.pending, row.uncorrected, row.reallocated, row.crc_errors, row.failing)  # of a part of the table
+    return all(each is None for each in (row.passed, row.critical_warning, row.attributes, *counts))

@@ -1,7 +1,8 @@
-"""RAID controllers, asked through their own programs: storcli and perccli (Broadcom, Dell), ssacli (HPE).
+"""RAID controllers, asked through their own programs.
 
-They are asked twice an hour, and only on nodes whose kernel has such a controller. The programs only read; `nolog`
-keeps storcli from writing a log file.
+storcli and perccli (Broadcom, Dell), storcli2 and perccli2 (controllers with the driver mpi3mr), ssacli (HPE). They are
+asked twice an hour, and only on nodes whose kernel has such a controller. The programs only read; `nolog` keeps storcli
+from writing a log file.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from sdstop.core.text import json_text
 
 DRIVERS = "/sys/bus/pci/drivers"
 MEGARAID = ("megaraid_sas",)
+MPI3 = ("mpi3mr",)
 HPE = ("hpsa", "smartpqi", "cciss")
 PACE = 1800.0
 PROMPT = 60.0
@@ -31,6 +33,12 @@ PROGRAMS = (
     "/opt/MegaRAID/storcli/storcli64",
     "/opt/MegaRAID/perccli/perccli64",
 )
+PROGRAMS_2 = (
+    "storcli2",
+    "perccli2",
+    "/opt/MegaRAID/storcli2/storcli2",
+    "/opt/MegaRAID/perccli2/perccli2",
+)
 QUESTIONS = (
     ("/call", "show", "all", "nolog", "J"),
     ("/call/vall", "show", "all", "nolog", "J"),
@@ -38,6 +46,7 @@ QUESTIONS = (
 )
 DETAIL = ("ssacli", "ctrl", "all", "show", "config", "detail")
 _RECORDED = ("storcli64", "storcli", "perccli64", "perccli", *PROGRAMS[2:])
+_RECORDED_2 = PROGRAMS_2
 _RECORDED_HPE = ("ssacli", "hpssacli", "hpacucli")
 
 
@@ -45,7 +54,7 @@ def read(host: Host) -> Iterable[Reading]:
     """Return controllers, volumes and disks. Raises Absent without a controller or its program, Failed, and Denied."""
     rows: dict[tuple[type, str], Reading] = {}
     absent: Absent | None = None
-    for drivers, ask in ((MEGARAID, _storcli), (HPE, _ssacli)):
+    for drivers, ask in ((MEGARAID, _storcli), (MPI3, _storcli_2), (HPE, _ssacli)):
         try:
             for row in ask(host, drivers):
                 key = type(row), str(getattr(row, row.__struct_fields__[0]))
@@ -101,10 +110,20 @@ def _answers(host: Host, programs: Sequence[str], asked: Sequence[tuple[str, ...
 
 
 def _storcli(host: Host, drivers: Sequence[str]) -> Iterator[Reading]:
-    asked = [(program, *words) for program in PROGRAMS for words in QUESTIONS] if _present(host, drivers) else []
+    yield from _of_broadcom(host, drivers, PROGRAMS, _RECORDED)
+
+
+def _storcli_2(host: Host, drivers: Sequence[str]) -> Iterator[Reading]:
+    yield from _of_broadcom(host, drivers, PROGRAMS_2, _RECORDED_2)
+
+
+def _of_broadcom(
+    host: Host, drivers: Sequence[str], programs: Sequence[str], recorded: Sequence[str]
+) -> Iterator[Reading]:
+    asked = [(program, *words) for program in programs for words in QUESTIONS] if _present(host, drivers) else []
     found, failed = 0, ""
     faulty: dict[str, str] = {}
-    for program, key, text in _answers(host, _RECORDED, asked):
+    for program, key, text in _answers(host, recorded, asked):
         for controller in storcli.parse(text):
             found += 1
             failed = failed or controller.failed
@@ -119,7 +138,7 @@ def _storcli(host: Host, drivers: Sequence[str]) -> Iterator[Reading]:
                 yield row
     if not found:
         raise Absent(
-            f"list:{DRIVERS}", _no_answer(host, drivers, "storcli or perccli"), recorded=bool(host.names(DRIVERS))
+            f"list:{DRIVERS}", _no_answer(host, drivers, " or ".join(programs[:2])), recorded=bool(host.names(DRIVERS))
         )
 
 
@@ -205,9 +224,9 @@ def _volume(name: str, row: Any, properties: dict[str, Any], key: str) -> RaidVo
     number = re.fullmatch(r"(?:\d+|-)/(\d+)", str(row.get("DG/VD", "")).strip()) if isinstance(row, dict) else None
     if number is None:
         return None
-    state, cache = json_text(row.get("State")), json_text(row.get("Cache"))
-    initial = json_text(properties.get("Write Cache(initial setting)"))
-    policy = re.fullmatch(r"N?R?(A?WB|WT)[CD]?", cache or "")
+    state, cache = json_text(row.get("State")), json_text(row.get("Cache")) or json_text(row.get("CurrentCache"))
+    initial = json_text(properties.get("Write Cache(initial setting)")) or json_text(row.get("DefaultWriteCache"))
+    policy = re.fullmatch(r"(?:N?R?A?,)?N?R?(A?WB|WT)[CD]?", cache or "")
     known = storcli.VOLUMES.get(state or "")
     device = json_text(properties.get("OS Drive Name"))
     return RaidVolume(
@@ -220,7 +239,7 @@ def _volume(name: str, row: Any, properties: dict[str, Any], key: str) -> RaidVo
         lost=None if known is None else known[1],
         cache=cache,
         write_back=None if policy is None else policy[1] != "WT",
-        configured=None if initial is None else "back" in initial.lower(),
+        configured=None if initial is None else "back" in initial.lower() or initial in {"WB", "AWB"},
         forced=None if policy is None else policy[1] == "AWB" or "always" in (initial or "").lower(),
         told=key,
         needle=str(row["DG/VD"]),
@@ -234,7 +253,8 @@ def _disk(
     enclosure, _, slot = str(said.get("EID:Slt", "")).strip().partition(":")
     if re.fullmatch(r"\d{0,5} ?", enclosure) is None or re.fullmatch(r"\d{1,5}", slot) is None:
         raise Malformed("a disk without enclosure and slot")
-    state = json_text(said.get("State"))
+    word, status = json_text(said.get("State")), json_text(said.get("Status"))
+    state = f"{word} {status}" if word and status else word
     counts = next((part for title, part in more.items() if title.endswith(" State") and isinstance(part, dict)), {})
     about = next(
         (part for title, part in more.items() if title.endswith(" Device attributes") and isinstance(part, dict)), {}
@@ -248,7 +268,7 @@ def _disk(
         enclosure=f"{name}/e{enclosure.strip()}" if enclosure.strip() else None,
         volume=groups.get(str(said.get("DG", "")).strip()),
         state=state,
-        good=storcli.DISKS.get(state or ""),
+        good=storcli.serves(word, status),
         rebuilding=None if state is None else state in storcli.REBUILDING,
         predicted=storcli.number(counts.get("Predictive Failure Count")),
         alert=_ALERTS.get((alert or "").strip().lower()),
@@ -376,14 +396,14 @@ TEXT = Form(
     key="cmd:storcli64 /call show all",
     first=r"(?:CLI Version = [^\n]*\n)?Operating system = [^\n]*\nController = \d+ *$",
     reads="controllers, caches, batteries, volumes and disks",
-    versions="storcli and perccli 7",
+    versions="storcli and perccli 7, storcli2 and perccli2 8",
     several=Several.JOINED,
 )
 DOCUMENT = Form(
     key="cmd:storcli64 /call show all J",
     first=r'\{\s*"Controllers": ?\[',
     reads="the same as the text",
-    versions="storcli and perccli 7",
+    versions="storcli and perccli 7, storcli2 and perccli2 8",
 )
 HPE_TEXT = Form(
     key="cmd:ssacli ctrl all show config detail",
@@ -400,16 +420,19 @@ RAID = Collector(
     (RaidController, RaidVolume, RaidDisk),
     (
         Need(f"list:{DRIVERS}", "whether the kernel knows drivers of PCI devices"),
-        *(Need(f"list:{DRIVERS}/{driver}", "whether there is such a controller") for driver in (*MEGARAID, *HPE)),
+        *(
+            Need(f"list:{DRIVERS}/{driver}", "whether there is such a controller")
+            for driver in (*MEGARAID, *MPI3, *HPE)
+        ),
         *(
             Command((program, *words), "controllers, caches, batteries, volumes and disks", "root")
-            for program in PROGRAMS
+            for program in (*PROGRAMS, *PROGRAMS_2)
             for words in QUESTIONS
         ),
         Command(DETAIL, "controllers, caches, batteries, volumes and disks of HPE", "root"),
         *(
             Need(f"cmd:{program} *", "controllers, volumes and disks, from captures only")
-            for program in (*_RECORDED, *_RECORDED_HPE)
+            for program in (*_RECORDED, *_RECORDED_2, *_RECORDED_HPE)
         ),
     ),
     PACE,

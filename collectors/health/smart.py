@@ -230,9 +230,12 @@ def _lacking(tables: Any) -> str:
 
 TEXT = Form(
     key="cmd:smartctl -a",
-    first=r"smartctl \d\.\d[^\n]* \[[^\n]*\]",
+    first=(
+        r"smartctl \d\.\d[^\n]* \[[^\n]*\]"
+        r"| {0,2}\d{1,3} [A-Z]\w+ +(?:0x[0-9a-f]{4}|[POSRCK-]{6}) +(?:\d{3} +){3}"
+    ),
     reads="assessment, attributes, self-tests, health logs of ATA, SCSI and NVMe disks",
-    versions="smartmontools 6 and 7, with -H, -A, -a or -x",
+    versions="smartmontools 6 and 7, with -H, -A, -a or -x; single lines of attributes",
     fault=smartctl_text.fault,
     several=Several.JOINED,
     about=r"(?mi)^Serial number: +(\S+)",

@@ -27,7 +27,12 @@ _NAMES: Mapping[int, tuple[str, re.Pattern[str]]] = {
 _LIFE_LEFT = expression(
     r"Media_Wearout_Indicator|SSD_Life_Left|Percent_Lifetime_Remain|Wear_Leveling_Count|Remaining_Lifetime_Perc"
 )
-"""Attributes whose normalized value falls from 100 to the limit in the rated life of a flash disk."""
+"""Attributes whose normalized value falls from 100 to the limit in the rated life of a flash disk: to 1 at the least.
+A disk that does not keep it reports 0."""
+_PACKED_WEAR = expression(r"0x([0-9a-f]{2})[0-9a-f]{10}")
+"""Raw value of Media_Wearout_Indicator as attribute 230 of disks by SanDisk and Western Digital: its first byte is the
+percentage of the endurance used (smartmontools-support, 2021-03-24). The normalized value does not fall from 100."""
+_SANDISK_WEAR = 230
 _TEMPERATURES = (194, 190)
 _CAPACITORS = expression(r"Power_Loss_Cap_Test|Power_Loss_Protection|PLP_")
 
@@ -121,7 +126,10 @@ def of_attributes(table: list[SmartAttribute]) -> Iterator[tuple[str, Any]]:
         field, names = _NAMES.get(each.number, ("", _LIFE_LEFT))
         if field and names.match(each.name):
             yield field, each.count
-        elif _LIFE_LEFT.fullmatch(each.name) and each.value is not None and each.value <= 100:
+        elif each.number == _SANDISK_WEAR and _LIFE_LEFT.fullmatch(each.name):
+            if (packed := _PACKED_WEAR.match(each.raw or "")) is not None:
+                yield "used", int(packed[1], 16) / 100
+        elif _LIFE_LEFT.fullmatch(each.name) and each.value is not None and 0 < each.value <= 100:
             yield "used", (100 - each.value) / 100
     by_number = {each.number: each for each in table}
     heat = [by_number[number].count for number in _TEMPERATURES if number in by_number]

@@ -28,6 +28,8 @@ from sdstop.collectors.health.smart_fields import (
 from sdstop.core.host import Malformed
 from sdstop.core.text import json_number, json_text, json_whole
 
+_LARGEST = 255
+"""Largest percentage that disks report."""
 _FAILING = 8
 """Bit of the exit status: the status check returned that the disk is failing (smartctl(8))."""
 
@@ -96,6 +98,9 @@ def _of_document(said: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     yield "power_on", None if hours is None else hours * HOUR
     if _part(said, "smart_support").get("enabled") is False and "smart_status" not in said:
         yield "reason", "SMART is switched off on the disk"
+    worn = json_whole(_part(said, "endurance_used").get("current_percent"))  # smartmontools 7.4, all protocols
+    if worn is not None and worn <= _LARGEST:
+        yield "used", worn / 100
     heat = _part(said, "temperature")
     yield "temperature", celsius(heat.get("current"))
     yield "hot", celsius(heat.get("drive_trip"))
@@ -112,7 +117,8 @@ def _nvme(said: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     yield "critical_warning", json_whole(log.get("critical_warning"), 256)
     yield "uncorrected", json_whole(log.get("media_errors"), 1 << 128)
     yield from spares(json_whole(log.get("available_spare")), json_whole(log.get("available_spare_threshold")))
-    yield "used", share(log.get("percentage_used"))
+    if (used := share(log.get("percentage_used"))) is not None:
+        yield "used", used
     limits = _part(said, "nvme_composite_temperature_threshold")
     yield "warm", celsius(limits.get("warning"))
     if (hot := celsius(limits.get("critical"))) is not None:
@@ -131,7 +137,8 @@ def _scsi(said: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     counts = [json_whole(_part(logs, name).get("total_uncorrected_errors")) for name in ("read", "write", "verify")]
     known = [count for count in counts if count is not None]
     yield "uncorrected", sum(known) if known else None
-    yield "used", share(said.get("scsi_percentage_used_endurance_indicator"))
+    if (used := share(said.get("scsi_percentage_used_endurance_indicator"))) is not None:
+        yield "used", used
     yield "pending", json_whole(_part(said, "scsi_pending_defects").get("count"))
     if known or "scsi_grown_defect_list" in said:
         yield "attributes", "logs"

@@ -57,17 +57,16 @@ def is_denied(said: list[str]) -> bool:
 def parse_text(text: str) -> Fields:
     """Return the fields of smartctl's text. Raises Malformed for text without any, or with a table that is cut off."""
     lines = text.splitlines()
-    if not any(line.startswith("smartctl ") or "SMART" in line for line in lines):
+    if not any(line.startswith("smartctl ") or "SMART" in line or _ROW.fullmatch(line.rstrip()) for line in lines):
         raise Malformed("not the output of smartctl")
     said: dict[str, str] = {}
     for line in lines:
         if found := _LINE.fullmatch(line.strip()):
             said.setdefault(" ".join(found["name"].lower().split()), found["value"].strip())
     heading = max((at for at, line in enumerate(lines) if line.startswith("ID# ATTRIBUTE_NAME")), default=None)
-    if heading is None:
-        return dict(_of_text(said, [], text))
-    is_part = _PART.match(lines[heading - 1]) is not None
-    fields = dict(_of_text(said, list(_table(lines[heading + 1 :], is_part=is_part)), text))
+    rows = lines[heading + 1 :] if heading is not None else [line for line in lines if _ROW.fullmatch(line.rstrip())]
+    is_part = heading is None or _PART.match(lines[heading - 1]) is not None  # without a heading: of grep
+    fields = dict(_of_text(said, list(_table(rows, is_part=is_part)), text))
     return {name: value for name, value in fields.items() if not (is_part and name == "attributes")}
 
 

@@ -1,5 +1,7 @@
 """ssacli's answer about HPE Smart Array controllers: `ctrl all show config detail` (also hpssacli and hpacucli).
 
+The short forms `show config`, with a line for each volume and disk, and `show status` are read as well.
+
 Smart Array P420i in Slot 0 (Embedded)
    Controller Status: OK
    Cache Status: Temporarily Disabled
@@ -12,6 +14,9 @@ Smart Array P420i in Slot 0 (Embedded)
          Disk Name: /dev/sda
       physicaldrive 1I:1:1
          Status: Predictive Failure
+
+      logicaldrive 1 (558.73 GB, RAID 1, Interim Recovery Mode)
+      physicaldrive 1I:1:1 (port 1I:box 1:bay 1, SAS HDD, 600 GB, OK)
 """
 
 from __future__ import annotations
@@ -22,9 +27,12 @@ from collections.abc import Iterator
 from sdstop.core.expression import expression
 from sdstop.core.host import Malformed
 
-_CONTROLLER = expression(r"(?P<model>\S.* (?:Array|Controller|RAID)\b.*?|\S.*?) in Slot (?P<slot>\w+)(?: \(.*\))?")
+_CONTROLLER = expression(r"(?P<model>\S.* (?:Array|Controller|RAID)\b.*?|\S.*?) in Slot (?P<slot>\w+)(?: +\(.*\))*")
 _VOLUME = expression(r"Logical Drive: (?P<id>\w+)")
 _DISK = expression(r"physicaldrive (?P<id>[\w:]+)")
+_SHORT_VOLUME = expression(r"logicaldrive (?P<id>\w+) \((?:[\d.]+ \w+, )?(?P<level>RAID [^,]+), (?P<state>.+)\)")
+_SHORT_DISK = expression(r"physicaldrive (?P<id>[\w:]+) +\((?P<parts>port .+)\)")
+_SIZE = expression(r"\d[\d.]* [KMGTP]?B")
 _PAIR = expression(r"(?P<name>[A-Za-z].{0,60}?):(?: +(?P<value>.*))?")
 
 
@@ -64,6 +72,12 @@ def _items(lines: list[str]) -> Iterator[SsacliItem]:
             fresh = SsacliItem("volume", slot, found["id"])
         elif slot and (found := _DISK.fullmatch(text)):
             fresh = SsacliItem("disk", slot, found["id"])
+        elif slot and (short := _short(slot, text)) is not None:
+            if item is not None:
+                yield item
+            yield short
+            item = None
+            continue
         elif item is not None and re.fullmatch(
             r"(?:Array: \w+|unassigned|.*Expander.*|.*\bSEP\b.*|Port Name: .*)", text, re.IGNORECASE
         ):
@@ -80,3 +94,18 @@ def _items(lines: list[str]) -> Iterator[SsacliItem]:
         item = fresh
     if item is not None:
         yield item
+
+
+def _short(slot: str, text: str) -> SsacliItem | None:
+    """Return the volume or disk of a line of the short form."""
+    if found := _SHORT_VOLUME.fullmatch(text):
+        item = SsacliItem("volume", slot, found["id"])
+        item.said = {"Status": found["state"], "Fault Tolerance": found["level"].removeprefix("RAID ")}
+        return item
+    if found := _SHORT_DISK.fullmatch(text):
+        item = SsacliItem("disk", slot, found["id"])
+        parts = found["parts"].split(", ")
+        size = max((at for at, part in enumerate(parts) if _SIZE.fullmatch(part)), default=len(parts) - 2)
+        item.said = {"Status": ", ".join(parts[size + 1 :])}
+        return item
+    return None

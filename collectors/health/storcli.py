@@ -1,5 +1,8 @@
 """storcli's and perccli's answers: JSON (`J`) and text. perccli is storcli under Dell's name.
 
+storcli2 and perccli2 are those of controllers with the driver mpi3mr: their disks have a state and a status, and their
+volumes a current and an initial cache.
+
     {"Controllers":[{"Command Status":{"Controller":0,"Status":"Success"},
       "Response Data":{"Basics":{"Model":"PERC H730P"},"BBU_Info":[{"Model":"BBU","State":"Optimal","Temp":"36C"}],
         "VD LIST":[{"DG/VD":"0/0","TYPE":"RAID1","State":"Optl","Cache":"RWBD"}],
@@ -77,6 +80,9 @@ def _of_json(text: str) -> Iterator[Controller]:
         yield Controller(number, said if isinstance(said, dict) else {}, "" if good else str(status.get("Description")))
 
 
+LISTS = frozenset({"VD LIST", "Virtual Drives", "PD LIST", "Drive Information"})
+"""Tables of which each row is a volume or a disk."""
+
 # --- text -------------------------------------------------------------------------------------------------
 
 _START = expression(r"(?m)^Controller = (\d{1,3}) *$")
@@ -86,6 +92,14 @@ _VOLUME = expression(
     r"(?P<id>(?:\d+|-)/\d+) +(?P<level>\w+) +(?P<state>\w+) +(?P<access>\S+) +(?P<consist>\w+) +(?P<cache>[A-Z]+) +.*"
 )
 _DISK = expression(r"(?P<place>(?:\d+| )?:\d+) +(?P<did>\d+) +(?P<state>\w+) +(?P<group>\d+|-|F|D) +(?P<rest>.*)")
+_VOLUME_2 = expression(
+    r"(?P<id>\d+/\d+) +(?P<level>\w+) +(?P<state>\w+) +(?P<access>\w+) +"
+    r"(?P<cache>[A-Z]+,[A-Z]+) +(?P<initial>[A-Z]+) +.*"
+)
+_DISK_2 = expression(
+    r"(?P<place>\d*:\d+) +(?P<did>\d+) +(?P<state>[A-Z]\w+) +(?P<status>[A-Z][a-z]\w*) +"
+    r"(?P<group>\d+|-|F|D) +(?P<rest>.*)"
+)
 _BATTERY = expression(r"(?P<model>\S+) +(?P<state>[A-Z]\w*(?: \(\w[\w ]*\))?) +(?:.* )?(?P<heat>\d+C)\b.*")
 
 
@@ -111,7 +125,11 @@ def _sections(lines: list[str]) -> Iterator[tuple[str, Section]]:
         if rules:
             if len(rules) < 3:
                 raise Malformed(f"the table {name} is cut off")
-            yield name, [row for line in body[rules[1] + 1 : rules[2]] if (row := _row(line.strip()))]
+            shown = [line.strip() for line in body[rules[1] + 1 : rules[2]] if line.strip()]
+            rows = [row for line in shown if (row := _row(line))]
+            if name in LISTS and len(rows) < len(shown):
+                raise Malformed(f"a row of the table {name} is not understood")
+            yield name, rows
         else:
             pairs = (_PAIR.fullmatch(line.strip()) for line in body)
             yield name, {pair["name"].strip(): pair["value"].strip() for pair in pairs if pair}
@@ -125,6 +143,22 @@ def _row(line: str) -> dict[str, Any]:
             "EID:Slt": found["place"],
             "DID": whole(found["did"]),
             "State": found["state"],
+            "DG": found["group"],
+            "Med": _medium(found["rest"]),
+        }
+    if found := _VOLUME_2.fullmatch(line):
+        return {
+            "DG/VD": found["id"],
+            "TYPE": found["level"],
+            "State": found["state"],
+            "CurrentCache": found["cache"],
+            "DefaultWriteCache": found["initial"],
+        }
+    if found := _DISK_2.fullmatch(line):
+        return {
+            "EID:Slt": found["place"],
+            "State": found["state"],
+            "Status": found["status"],
             "DG": found["group"],
             "Med": _medium(found["rest"]),
         }
@@ -152,7 +186,15 @@ DISKS: Mapping[str, bool] = {
     "Offln": False, "UBad": False, "Failed": False, "Msng": False, "Missing": False, "UBUnsp": False,
 }  # fmt: skip
 """States of disks: whether it serves, is a spare, or is unused but good."""
-REBUILDING = frozenset({"Rbld", "Cpybck"})
+DISKS_2: Mapping[tuple[str, str], bool] = {
+    ("Conf", "Online"): True, ("JBOD", "Online"): True, ("GHS", "Good"): True, ("DHS", "Good"): True,
+    ("UConf", "Good"): True, ("GHS", "Online"): True, ("DHS", "Online"): True, ("UConf", "Online"): True,
+    ("JBOD", "Good"): True, ("Conf", "Rebuild"): True,
+}  # fmt: skip
+"""States and statuses of disks of storcli2 that serve, are spares, or are unused but good."""
+_BAD_STATES = ("Unusbl", "Dgrd")
+_BAD_STATUSES = frozenset({"Offline", "Failed", "Missing", "Bad"})
+REBUILDING = frozenset({"Rbld", "Cpybck", "Conf Rebuild"})
 BATTERIES: Mapping[str, bool] = {
     "optimal": True, "opt": True, "ok": True, "good": True, "charging": True, "learning": True, "discharging": True,
     "failed": False, "degraded": False, "dgd": False, "missing": False, "absent": False, "not present": False,
@@ -170,3 +212,12 @@ def celsius(text: object) -> float | None:
 def number(value: object) -> int | None:
     """Return a count that is a number in JSON, and digits in text."""
     return whole(value.strip()) if isinstance(value, str) else json_whole(value)
+
+
+def serves(state: str | None, status: str | None) -> bool | None:
+    """Return whether a disk serves, is a spare, or is unused but good; None if unknown. Only storcli2 has a status."""
+    if state is None or status is None:
+        return DISKS.get(state or "")
+    if state.endswith(_BAD_STATES) or status in _BAD_STATUSES:
+        return False
+    return DISKS_2.get((state, status))

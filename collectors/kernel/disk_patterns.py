@@ -44,15 +44,17 @@ _SENSE = {
 }  # fmt: skip
 _CM = r"(?P<dev>mp[ti]\w{0,10}_cm\d{1,3}|mpt2sas\d{1,3}|mpi3mr\d{1,3}): "
 _MEGA = r"megaraid_sas (?P<dev>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d): (?:[\w ]{0,40}: )?"
+_QLA = r"qla2xxx \[(?P<dev>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d)\]"
+_LPFC = r"lpfc (?P<dev>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d): \d{1,3}:(?:\(\d{1,3}\):)?"
 _ATA = r"(?P<dev>ata\d{1,4}(?:\.\d\d)?): "
 _NVME = r"nvme (?P<dev>nvme\d{1,5}): "
-_NVME_ERRORS = {
-    "Unrecovered Read Error": "sense-medium", "Write Fault": "sense-medium",
-    "Internal Error": "sense-hardware", "Host Aborted Command": "abort", "Command Abort Requested": "abort",
-    "Abort Command Request": "abort", "End-to-end Guard Check Error": "protection-error",
-    "LBA Out of Range": "beyond-end", "Namespace Not Ready": "sense-hardware", "Capacity Exceeded": "no-space",
-    "Namespace is Write Protected": "target-error",
+_NVME_STATUS = {
+    (0, 0x06): "sense-hardware", (0, 0x07): "abort", (0, 0x20): "target-error", (0, 0x80): "beyond-end",
+    (0, 0x81): "no-space", (0, 0x82): "sense-hardware", (2, 0x80): "sense-medium", (2, 0x81): "sense-medium",
+    (2, 0x82): "protection-error", (2, 0x83): "protection-error", (2, 0x84): "protection-error", (3, 0x71): "abort",
 }  # fmt: skip
+"""Status code types and codes of failed commands (NVMe base specification). Kernels without CONFIG_NVME_VERBOSE_ERRORS
+print "I/O Error" for all of them."""
 
 PATTERNS = (
     pattern(
@@ -217,13 +219,25 @@ PATTERNS = (
     pattern(
         " @ LBA ",
         (
-            r"(?P<dev>nvme\d{1,5}(?:c\d{1,5})?n\d{1,6}): \w{1,30}\(0x[0-9a-f]{1,3}\) @ LBA"
-            r" \d{1,20}, \d{1,8} blocks, (?P<status>[A-Z][A-Za-z -]{1,60}) \(sct 0x\w{1,2} / sc"
-            r" 0x\w{1,3}\)"
+            r"(?P<dev>nvme\d{1,5}(?:c\d{1,5})?n\d{1,6}): [\w/ ]{1,30}\(0x[0-9a-f]{1,3}\) @ LBA \d{1,20}, \d{1,8}"
+            r" blocks, [A-Z][A-Za-z/ -]{1,60} \(sct 0x(?P<type>[0-9a-f]) / sc 0x(?P<code>[0-9a-f]{1,2})\)"
         ),
-        lambda found: _NVME_ERRORS.get(found["status"], ""),
+        lambda found: _NVME_STATUS.get((int(found["type"], 16), int(found["code"], 16)), ""),
         LogPlace.DISK,
     ),
+    pattern(
+        "no usable path",
+        r"block (?P<dev>nvme\d{1,5}n\d{1,6}): no usable path - requeuing I/O",
+        "path-wait",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "no available path",
+        r"block (?P<dev>nvme\d{1,5}n\d{1,6}): no available path - failing I/O",
+        "io-error",
+        LogPlace.DISK,
+    ),
+    pattern("OCR is requested", _SCSI + r"OCR is requested due to IO timeout", "timeout", LogPlace.SCSI),
     pattern(
         "detected capacity change",
         r"(?P<dev>sd[a-z]{1,4}|nvme\d{1,5}n\d{1,6}|vd[a-z]{1,4}): detected capacity change from \d{1,20} to 0$",
@@ -253,7 +267,7 @@ PATTERNS = (
     ),
     pattern(
         "encountered a fatal error",
-        _MEGA + r"\d{1,9} \([\w/]{1,40}\) - Controller encountered a fatal error and was reset",
+        _MEGA + r"\d{1,9} \([\w+/ ]{1,40}\) - Controller encountered a fatal error and was reset",
         "controller-reset",
         LogPlace.PCI,
     ),
@@ -263,4 +277,86 @@ PATTERNS = (
         "controller-fault",
         LogPlace.PCI,
     ),
+    pattern(
+        ") - ",
+        _MEGA + r"\d{1,9} \([\w+ ]{1,20}/0x[0-9a-f]{4}/(?P<class>CRIT|FATAL|DEAD)\) - [A-Z](?:(?! Path )[ -~]){1,120}",
+        lambda found: "controller-alarm" if found["class"] == "CRIT" else "controller-fatal",
+        LogPlace.PCI,
+    ),
+    pattern(
+        "Abort command issued",
+        _QLA + r"-801c:\d{1,4}: Abort command issued nexus=\d{1,4}:\d{1,6}:\d{1,20}",
+        "abort",
+        LogPlace.PCI,
+    ),
+    pattern(
+        "RESET ISSUED",
+        _QLA + r"-8009:\d{1,4}: (?:DEVICE|TARGET) RESET ISSUED nexus=\d{1,4}:\d{1,6}:\d{1,20}",
+        "reset",
+        LogPlace.PCI,
+    ),
+    pattern(
+        "0713 SCSI layer issued",
+        _LPFC + r"0713 SCSI layer issued [Dd]evice [Rr]eset \(\d{1,6}, \d{1,20}\)",
+        "reset",
+        LogPlace.PCI,
+    ),
+    pattern(
+        "0203 Devloss timeout",
+        _LPFC + r"0203 Devloss timeout on WWPN (?P<hidden>[0-9a-f:]{23}|-)",
+        "session-error",
+        LogPlace.PCI,
+    ),
+    pattern(
+        "Card not present",
+        r"pcieport (?P<dev>[0-9a-f]{4}:[0-9a-f:.]{7}): pciehp: Slot\([\w-]{1,12}\): Card not present",
+        "slot-empty",
+        LogPlace.PCI,
+    ),
+    pattern(
+        "HC died",
+        r"xhci_hcd (?P<dev>[0-9a-f]{4}:[0-9a-f:.]{7}): HC died; cleaning up",
+        "controller-fault",
+        LogPlace.PCI,
+    ),
+    pattern(
+        "Fatal firmware error",
+        _MEGA + r"Fatal firmware error",
+        "controller-fault",
+        LogPlace.PCI,
+    ),
+    pattern(
+        "waiting for controller reset",
+        _MEGA + r"waiting for controller reset to finish",
+        "controller-reset",
+        LogPlace.PCI,
+    ),
+    pattern(
+        "due to timeout count(",
+        _CM + r"_base_\w{1,60}: failed due to timeout count\(\d{1,9}\)",
+        "controller-fault",
+        LogPlace.CONTROLLER,
+    ),
+    pattern("adapter dead", r"(?P<dev>aacraid): Host adapter dead -?\d{1,4}", "controller-fault", LogPlace.CONTROLLER),
+    pattern(
+        "ISP System Error",
+        r"qla2xxx \[(?P<dev>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d)\]-5003:\d{1,4}: ISP System Error",
+        "controller-fault",
+        LogPlace.PCI,
+    ),
+    pattern(
+        "thin provisioning soft threshold",
+        _SCSI + r"Warning! Received an indication that the LUN reached a thin provisioning soft threshold",
+        "thin-low",
+        LogPlace.SCSI,
+    ),
+    pattern("pg failed", _SCSI + r"alua: (?:rtpg|stpg) failed", "transport-error", LogPlace.SCSI),
+    pattern(
+        "Other side returned error",
+        r"block (?P<dev>nbd\d{1,5}): Other side returned error \(\d{1,5}\)",
+        "io-error",
+        LogPlace.DISK,
+    ),
+    pattern("Possible stuck request", r"block (?P<dev>nbd\d{1,5}): Possible stuck request", "timeout", LogPlace.DISK),
+    pattern("UNC", _ATA + r"error: \{ (?:\w{1,6} )*UNC (?:\w{1,6} )*\}", "medium-error", LogPlace.ATA),
 )

@@ -35,6 +35,13 @@ PATTERNS = (
         LogPlace.DISK,
     ),
     pattern("shut down requested", _EXT + r"shut down requested", "fs-shutdown", LogPlace.DISK),
+    pattern(
+        "failed to convert unwritten extents",
+        _EXT + r"failed to convert unwritten extents to written extents",
+        "fs-write-lost",
+        LogPlace.DISK,
+    ),
+    pattern("previous I/O error", _EXT + r"previous I/O error to superblock detected", "fs-error", LogPlace.DISK),
     pattern("while writing superblock", _EXT + r"I/O error while writing superblock", "fs-error", LogPlace.DISK),
     pattern(
         "journal superblock",
@@ -79,6 +86,13 @@ PATTERNS = (
     pattern(
         "hutting down filesystem",
         _XFS + r"(?:[A-Za-z/! -]{1,80}\.? ){0,3}Shutting down filesystem",
+        "fs-shutdown",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "hutting down filesystem",
+        _XFS + r"[A-Z][A-Za-z/ -]{1,60} \(0x[0-9a-f]{1,4}\) detected at \S{1,160} (?:\[\w{1,20}\] )?"
+        r"\([\w./-]{1,80}:\d{1,6}\)\.  ?Shutting down filesystem",
         "fs-shutdown",
         LogPlace.DISK,
     ),
@@ -147,5 +161,54 @@ PATTERNS = (
         ),
         "usb-reset",
         LogPlace.USB,
+    ),
+    pattern(
+        "unable to fixup",
+        _BTRFS + r"unable to fixup \(regular\) error at logical \d{1,20}",
+        "fs-corruption",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "withdraw",
+        r"(?P<dev>GFS2): fsid=(?P<hidden>\S{1,128}?): (?:about to withdraw this file system|File system withdrawn)",
+        "fs-shutdown",
+        LogPlace.CONTROLLER,
+    ),
+    pattern(
+        "xfs_do_force_shutdown", _XFS + r"xfs_do_force_shutdown\(0x[0-9a-f]{1,8}\) called", "fs-shutdown", LogPlace.DISK
+    ),
+    pattern("run xfs_repair", _XFS + r"Unmount and run xfs_repair", "fs-corruption", LogPlace.DISK),
+    pattern("mounting fs with errors", _EXT + r"warning: mounting fs with errors", "fs-old-errors", LogPlace.DISK),
+    pattern(
+        "reading directory block",
+        r"EXT4-fs warning \(device (?P<dev>[\w!/-]{1,60})\): \w{1,60}:\d{1,6}: inode #\d{1,20}: (?:lblock \d{1,20}: )?"
+        r"comm (?P<hidden>.{1,20}?): error -\d{1,4} reading directory block",
+        "fs-error",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "lost page write due to IO error",
+        _BTRFS + r"lost page write due to IO error on",
+        "fs-write-lost",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "Stopped filesystem due to",
+        r"F2FS-fs \((?P<dev>[\w!/-]{1,60})\): Stopped filesystem due to reason: \d{1,4}",
+        "fs-shutdown",
+        LogPlace.DISK,
+    ),
+    pattern(": ERROR (device ", r"OCFS2: ERROR \(device (?P<dev>[\w!/-]{1,60})\)", "fs-error", LogPlace.DISK),
+    pattern(
+        ": fsid=",
+        r"(?:GFS2|gfs2): fsid=(?P<hidden>\S{1,120}?): (?:fatal:|(?:File system )?withdrawn)",
+        "cluster-fs-stopped",
+        LogPlace.NODE,
+    ),
+    pattern(
+        "BTRFS critical (device",
+        r"BTRFS critical \(device (?P<dev>[\w!/-]{1,60})(?::? state \w{1,8})?\):",
+        "fs-corruption",
+        LogPlace.DISK,
     ),
 )

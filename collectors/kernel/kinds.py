@@ -63,6 +63,8 @@ KINDS: Mapping[str, MessageKind] = {
         thin_readonly="read-only thin pool", thin_failed="failed thin pool", snapshot_invalid="invalid snapshot",
         cache_failed="failed cache", split_brain="split brain",
         journal_missing="missing journal", volume_readonly="read-only volume",
+        controller_fatal="fatal controller event",
+        failure_predicted="predicted failure",
     ),
     **_kinds(
         LogEffect.FAILED, Subject.DEVICE,
@@ -74,6 +76,9 @@ KINDS: Mapping[str, MessageKind] = {
         read_unrepaired="unrepaired read error", zfs_io="ZFS I/O error", zfs_checksum="ZFS checksum error",
         vdev_failed="failed vdev", path_failed="failed path",
         beyond_end="request beyond the end|requests beyond the end", duplicate_id="duplicate identifier",
+        controller_alarm="controller alarm",
+        pending_sectors="report of unreadable sectors|reports of unreadable sectors",
+        selftest_failed="failed self-test", critical_warning="critical warning", degraded_array="degraded array",
     ),
     **_kinds(
         LogEffect.DELAYED, Subject.DEVICE,
@@ -84,13 +89,16 @@ KINDS: Mapping[str, MessageKind] = {
         missed_interrupt="missed interrupt", cache_error="cache I/O error",
         pcie_fatal="fatal PCIe error", pcie_uncorrected="uncorrected PCIe error",
         port_down="link loss|link losses", capacity_error="failed capacity query|failed capacity queries",
-        controller_hot="temperature alarm",
+        controller_hot="temperature alarm", module_error="module error",
+        path_wait="wait for a path|waits for a path",
+        error_count="growth of the error count|growths of the error count",
     ),
     **_kinds(
         LogEffect.NOTICE, Subject.DEVICE,
         link_reset="link reset", power_on="power-on or reset|power-ons or resets", hba_event="HBA event",
         flush_failed="failed cache flush|failed cache flushes", reservation_conflict="reservation conflict",
         usb_reset="USB reset", usb_gone="USB disconnect", pcie_corrected="corrected PCIe error",
+        slot_empty="empty PCIe slot", pcie_gone="PCIe link loss|PCIe link losses",
         recovery="recovery of an array|recoveries of an array", array_reduced="reduced array",
     ),
     **_kinds(
@@ -114,15 +122,18 @@ KINDS: Mapping[str, MessageKind] = {
         oom_kill="out-of-memory kill", lockup="lockup", kernel_bug="kernel bug", machine_check="fatal machine check",
         memory_uncorrected="uncorrected memory error", overheating="critical temperature",
         superblock_error="superblock error", request_refused="oversized request",
+        swap_error="swap I/O error", cluster_fs_stopped="withdrawn cluster file system",
     ),
     **_kinds(
         LogEffect.DELAYED, Subject.NODE,
         hung_task="hung task", cpu_stall="CPU stall",
         transmit_hang="hung transmit queue", conntrack_full="full connection table",
         peer_lost="peer without an answer|peers without an answer", bond_down="bond without links|bonds without links",
+        client_abort="abort by an initiator|aborts by initiators",
         alloc_failure="failed page allocation", neighbors_full="full neighbor table",
         tcp_memory="lack of TCP memory|lacks of TCP memory",
         files_full="full table of open files|full tables of open files",
+        udev_stuck="stuck worker of udev|stuck workers of udev",
     ),
     **_kinds(
         LogEffect.NOTICE, Subject.NODE,
@@ -130,7 +141,9 @@ KINDS: Mapping[str, MessageKind] = {
         memory_corrected="corrected memory error", hardware_corrected="corrected hardware error",
         nic_down="network link loss|network link losses", clock_unstable="unstable clock source",
         iommu_fault="IOMMU fault",
+        lacp_silent="bond without an LACP partner|bonds without an LACP partner",
         cpu_throttled="thermal throttling of a processor|thermal throttlings of processors",
+        kernel_warning="kernel warning", unnamed_fault="unclassified fault",
     ),
 }  # fmt: skip
 """All kinds by ID, an interface: metrics have it as a label."""

@@ -6,7 +6,10 @@ r"""Lines of the kernel's log as programs print and keep them.
     2026-11-23T07:12:01,123456+01:00 text                  dmesg --time-format iso
     Nov 23 07:12:01 node kernel: text                      journalctl -k, syslog files, without year and zone
     2026-11-23T07:12:01+0100 node kernel: text             journalctl -o short-iso, rsyslog
+    Mon 2026-11-23 07:12:01 CET node kernel: text          journalctl -o short-full, systemctl status
     [   12.345678] node kernel: text                       journalctl -o short-monotonic
+    Mon 2026-11-23 07:12:01.123456 CET [s=1f;i=2a;...]     journalctl -o verbose, then a line `MESSAGE=text`
+    Message from syslogd@node at Nov 23 07:12:01 ...       rsyslog on all terminals, then ` kernel:text`
     {"MESSAGE": "text", "__REALTIME_TIMESTAMP": "..."}     journalctl -o json
     MESSAGE=text, _SOURCE_MONOTONIC_TIMESTAMP=12345678     journalctl -o export, a line for each field
 
@@ -28,7 +31,7 @@ from msgspec.structs import replace
 
 from sdstop.core.expression import expression
 
-PROGRAMS = frozenset({"kernel", "zed", "multipathd", "iscsid"})
+PROGRAMS = frozenset({"kernel", "zed", "multipathd", "iscsid", "smartd", "mdadm", "systemd-udevd"})
 """Sources of lines in a system log that are read; others have free text."""
 _LONGEST = 2000
 """Maximum number of characters of a line that are parsed."""
@@ -76,6 +79,11 @@ _CTIME = expression(rf"\[[^\W\d_]{{1,4}}\.? {{1,2}}({_MONTH}) {{1,2}}(\d{{1,2}})
 _MINUTE = expression(r"\[([A-Z][a-z]{2}) ?(\d{1,2}) (\d\d:\d\d)\] ?")
 _DELTA = expression(r"\[ {0,12}\+(\d{1,8}\.\d{1,9})\] ?")
 _ISO = expression(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)? ")
+_FULL = expression(
+    r"[^\W\d_]{1,5}\.? (\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?:\.(\d{1,9}))? ([A-Z]{2,5}|[+-]\d\d(?:\d\d)?) "
+)
+_WALL = expression(r"Message from syslogd@\S{1,253} at ([A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d) \.\.\.")
+_FIELD = expression(r"\s+([A-Z_]{1,64})=(.*)")
 _SYSLOG = expression(
     r"(?:(\d{4}) )?([^\W\d_]{3,5}\.?|\d{1,2}\u6708) {1,2}(\d{1,2}) (\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(?: (\d{4}))? "
 )
@@ -105,6 +113,8 @@ def lines_of(data: bytes) -> Iterator[Line]:
         yield from _dmesg_json(text)
     elif start.startswith(("__CURSOR=", "__REALTIME_TIMESTAMP=")):
         yield from _journal_export(text)
+    elif " [s=" in start and _FULL.match(start):
+        yield from _journal_verbose(text)
     else:
         yield from _plain(text)
 
@@ -121,10 +131,14 @@ def _plain(text: str) -> Iterator[Line]:
     raws = text.splitlines()
     width = max(map(len, raws), default=0)
     before = ""
+    wall = None
     for raw in raws:
         line = _COLOUR.sub("", raw[:_LONGEST]).strip()
         level = _LEVEL.match(line)
         line = line[level.end() :].lstrip() if level is not None else line
+        wall = _WALL.fullmatch(line) or wall
+        if wall is not None and line.startswith("kernel:"):
+            line = f"{wall[1]} - kernel: {line.removeprefix('kernel:')}"
         found = _line(line, base, "" if level is None else level[1]) if line else None
         if found is not None and found.clock is Clock.NONE and known is not None and known.clock is not Clock.NONE:
             gap = "" if len(before) == width else " "
@@ -165,11 +179,10 @@ def _timed(line: str, base: float) -> tuple[Clock, float, str]:
             return Clock.LOCAL, base + float(found[1]), line[found.end() :]
         if found := _MINUTE.match(line):
             return Clock.LOCAL, max(base, _local(found[1], found[2], f"{found[3]}:00", "")), line[found.end() :]
-    elif found := _ISO.match(line):
-        seconds, fraction = _seconds(f"{found[1]} {found[2]}"), float(f"0.{found[3] or 0}")
-        if found[4] is None:
-            return Clock.LOCAL, seconds + fraction, line[found.end() :]
-        return Clock.UNIX, seconds + fraction - _offset(found[4]), line[found.end() :]
+    elif found := _ISO.match(line) or _FULL.match(line):
+        seconds, zone = _seconds(f"{found[1]} {found[2]}") + float(f"0.{found[3] or 0}"), found[4] or ""
+        known = zone in {"Z", "UTC"} or zone[:1] in {"+", "-"}
+        return Clock.UNIX if known else Clock.LOCAL, seconds - _offset(zone), line[found.end() :]
     elif found := _SYSLOG.match(line):
         seconds = _local(found[2], found[3], found[4], found[1] or found[6] or "")
         return Clock.LOCAL, seconds + float(f"0.{found[5] or 0}"), line[found.end() :]
@@ -188,11 +201,11 @@ def _local(month: str, day: str, clock: str, year: str) -> float:
 
 
 def _offset(zone: str) -> float:
-    if zone == "Z":
+    """Return the seconds of `+0130`, `+01:30` or `+01`; 0 for the name of a zone."""
+    if zone[:1] not in {"+", "-"}:
         return 0.0
-    sign = -1 if zone[0] == "-" else 1
     digits = zone[1:].replace(":", "")
-    return sign * (int(digits[:2]) * 3600.0 + int(digits[2:]) * 60.0)
+    return float(f"{zone[0]}1") * (int(digits[:2]) * 3600.0 + int(digits[2:] or 0) * 60.0)
 
 
 def _journal_json(text: str) -> Iterator[Line]:
@@ -208,6 +221,20 @@ def _journal_export(text: str) -> Iterator[Line]:
         entry = dict(line.partition("=")[::2] for line in block.splitlines() if "=" in line)
         if (line := _of_entry(entry)) is not None:
             yield line
+
+
+def _journal_verbose(text: str) -> Iterator[Line]:
+    head, entry = "", dict[str, str]()
+    for line in [*text.splitlines(), ""]:
+        field = _FIELD.fullmatch(line)
+        if field is not None:
+            entry[field[1]] = field[2]
+            continue
+        found = _of_entry(entry) if head else None
+        if found is not None:
+            clock, seconds, _ = _timed(head, 0.0)
+            yield Line(clock, seconds, found.text)
+        head, entry = line, {}
 
 
 def _of_entry(entry: Mapping[str, Any]) -> Line | None:

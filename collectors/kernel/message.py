@@ -55,7 +55,8 @@ DEVICE = r"(?P<dev>[a-zA-Z][\w!/.-]{0,60})"
 class Pattern(Struct, frozen=True):
     """Pattern of messages from their beginning, with a group for the device (`dev`); each of them has the word.
 
-    A group `hidden` is a name that the owner chose and that no field of a reading has; a hyphen replaces it.
+    A group `hidden` (behind it: `hidden_peer`) is a name that the owner chose and that no field of a reading has; a
+    hyphen replaces it.
     `kind` returns "" for matches that are normal.
     """
 

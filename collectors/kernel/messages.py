@@ -15,11 +15,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sdstop.collectors.kernel import (
+    daemon_patterns,
     disk_patterns,
+    fault_patterns,
     filesystem_patterns,
     network_patterns,
     node_patterns,
     stack_patterns,
+    unnamed,
 )
 from sdstop.collectors.kernel.message import Found, LogPlace, Message, Pattern
 from sdstop.core.expression import expression
@@ -33,6 +36,9 @@ PATTERNS = (
     *filesystem_patterns.PATTERNS,
     *network_patterns.PATTERNS,
     *node_patterns.PATTERNS,
+    *fault_patterns.PATTERNS,
+    *daemon_patterns.PATTERNS,
+    unnamed.PATTERN,
 )
 _BY_WORD: dict[str, list[Pattern]] = {}
 for _each in PATTERNS:
@@ -44,6 +50,8 @@ _SUPPRESSED = expression(
 """Message of the kernel's rate limit for functions that report failed requests."""
 _KERNEL_NAME = expression(r"md[_\d]?\d*|-")
 """Names of arrays that the owner did not choose."""
+_HIDDEN = ("hidden_peer", "hidden")
+"""Groups of names to hide, the later one in the text first."""
 _IGNORED = expression(r"(?:sr|fd|loop|ram|zram|cdrom)\d{1,7}(?:p\d{1,4})?")
 """Devices without a disk: empty drives, and files whose own disk has the error."""
 
@@ -70,13 +78,14 @@ def _message(each: Pattern, found: Found) -> Message | None:
     kind = each.kind if isinstance(each.kind, str) else each.kind(found)
     groups: Mapping[str, str | None] = found.groupdict()
     device, also = groups.get("dev") or "", groups.get("also") or ""
-    hidden = "hidden" if groups.get("hidden") else ""
+    hidden = [name for name in _HIDDEN if groups.get(name)]
     if each.place is LogPlace.POOL:  # the pool's name is kept where it is the device alone
-        device, also, hidden = (device, "", "also" if also else "") if device else (also, "", "")
+        device, also, hidden = (device, "", ["also"] if also else []) if device else (also, "", [])
     if not kind or (each.place is not LogPlace.NODE and not device) or _IGNORED.fullmatch(device):
         return None
     text = found[0]
-    if hidden and not _KERNEL_NAME.fullmatch(found[hidden]):
-        begin, end = (at - found.start() for at in found.span(hidden))
-        text = f"{text[:begin]}-{text[end:]}"
+    for name in hidden:
+        if not _KERNEL_NAME.fullmatch(found[name]):
+            begin, end = (at - found.start() for at in found.span(name))
+            text = f"{text[:begin]}-{text[end:]}"
     return Message(kind, each.place, device.replace("!", "/"), text[:LONGEST].strip(), also)

@@ -10,7 +10,9 @@ _CARD = r"(?P<dev>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d)"
 PATTERNS = (
     pattern(
         "ink is ",
-        r"(?:\w{1,20}:? )?(?:[0-9a-f:.]{12}:? )?" + _INTERFACE + r":? (?:NIC )?Link is [Dd]own",
+        r"(?:\w{1,20}:? )?(?:[0-9a-f:.]{12}:? )?(?:[\w.@-]{1,15}: \w{1,20}: )?"
+        + _INTERFACE
+        + r":? (?:NIC )?Link is [Dd]own",
         "nic-down",
         LogPlace.NODE,
     ),
@@ -73,4 +75,22 @@ PATTERNS = (
         LogPlace.NODE,
     ),
     pattern("consider tuning tcp_mem", r"TCP: out of memory -- consider tuning tcp_mem", "tcp-memory", LogPlace.NODE),
+    pattern(
+        "No 802.3ad response",
+        r"(?:bonding: )?" + _INTERFACE + r": [Ww]arning: No 802\.3ad response from the link partner",
+        "lacp-silent",
+        LogPlace.NODE,
+    ),
+    pattern(
+        "Port module event",
+        r"mlx5_core " + _CARD + r": Port module event\[error\]: module \d{1,3}, Cable error",
+        "module-error",
+        LogPlace.PCI,
+    ),
+    pattern(
+        "High temperature",
+        r"mlx5_core " + _CARD + r": temp_warn:\d{1,6}:(?:\(pid \d{1,8}\): )?High temperature",
+        "controller-hot",
+        LogPlace.PCI,
+    ),
 )

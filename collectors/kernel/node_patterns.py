@@ -60,9 +60,9 @@ PATTERNS = (
         LogPlace.NODE,
     ),
     pattern(
-        "Killed process",
+        "Out of memory",
         (
-            r"Out of memory(?: \(oom_kill_allocating_task\))?: Killed process \d{1,8} \("
+            r"Out of memory(?: \(oom_kill_allocating_task\))?: Kill(?:ed)? process \d{1,8} \("
             r"(?P<also>[ -(*-~]{1,20})\)"
         ),
         "oom-kill",
@@ -75,6 +75,23 @@ PATTERNS = (
         LogPlace.NODE,
     ),
     pattern("kernel BUG at", r"kernel BUG at [\w./-]{1,80}:\d{1,6}", "kernel-bug", LogPlace.NODE),
+    pattern("general protection fault", r"(?:Oops: )?general protection fault\b", "kernel-bug", LogPlace.NODE),
+    pattern("Internal error: Oops", r"Internal error: Oops\b", "kernel-bug", LogPlace.NODE),
+    pattern(
+        "swap-device", r"(?:Read|Write)-error on swap-device \(\d{1,4}:\d{1,7}:\d{1,20}\)", "swap-error", LogPlace.NODE
+    ),
+    pattern(
+        "memory allocation deadlock",
+        r"XFS: (?P<also>[ -~]{1,20}?)\(\d{1,8}\) possible memory allocation deadlock",
+        "alloc-failure",
+        LogPlace.NODE,
+    ),
+    pattern(
+        "hardware memory error",
+        r"mce: Uncorrected hardware memory error in user-access",
+        "memory-uncorrected",
+        LogPlace.NODE,
+    ),
     pattern(
         "BUG: ",
         r"BUG: (?:unable to handle|kernel NULL pointer dereference|Bad page state)",
@@ -191,6 +208,43 @@ PATTERNS = (
         "change power state",
         r"\S{1,40} " + _PCI + r": (?:Refused to change power state, currently in D3"
         r"|Unable to change power state from D3cold to D0, device inaccessible)",
+        "controller-fault",
+        LogPlace.PCI,
+    ),
+    pattern(
+        "transmit queue",
+        r"\w{1,20} [\w:.-]{4,40} (?P<also>[\w.@-]{1,15}): NETDEV WATCHDOG: CPU: \d{1,5}: transmit queue \d{1,5} "
+        r"timed out",
+        "transmit-hang",
+        LogPlace.NODE,
+    ),
+    pattern(
+        "driver issue detected",
+        r"i40e [0-9a-f:.]{12}: TX driver issue detected, PF reset issued",
+        "transmit-hang",
+        LogPlace.NODE,
+    ),
+    pattern(
+        "imed out, resetting",
+        r"\w{1,20} [0-9a-f:.]{12} (?P<also>[\w.@-]{1,15}): transmit timed out, resetting",
+        "transmit-hang",
+        LogPlace.NODE,
+    ),
+    pattern(
+        "pciehp: Slot(",
+        r"pcieport " + _PCI + r": pciehp: Slot\([\w-]{1,20}\): (?:Link Down|Card not present)",
+        "pcie-gone",
+        LogPlace.PCI,
+    ),
+    pattern(
+        "device recovery failed",
+        r"pcieport " + _PCI + r": AER: device recovery failed",
+        "controller-fault",
+        LogPlace.PCI,
+    ),
+    pattern(
+        "; giving up",
+        r"\w{1,20} " + _PCI + r": not ready \d{1,9}ms after [\w -]{1,30}; giving up",
         "controller-fault",
         LogPlace.PCI,
     ),

@@ -46,14 +46,15 @@ DMESG = Form(
 )
 _DATE = (
     r"(?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S{0,20}|(?:[^\W\d_]{3,5}\.?|\d{1,2}\u6708) [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,9})?"
+    r"|[^\W\d_]{1,5}\.? \d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})? (?:[A-Z]{2,5}|[+-]\d{2,4})"
     r"|\[ {0,12}\d{1,10}\.\d{6}\])"
 )
-_SOURCES = r"(?:kernel|zed|multipathd|iscsid)(?:\[\d{1,10}\])?: "
+_SOURCES = r"(?:kernel|zed|multipathd|iscsid|smartd|mdadm|systemd-udevd)(?:\[\d{1,10}\])?: "
 JOURNAL = Form(
     key="cmd:journalctl -k",
     first=rf"{_DATE} \S{{1,253}} {_SOURCES}",
     reads="errors, timeouts and resets of devices, from the journal or a system log; other messages are not kept",
-    versions="systemd 219 and later, with -o short, short-iso, short-precise, short-monotonic; syslog files",
+    versions="systemd 219 and later, with -o short and short-iso, -precise, -full, -monotonic; syslog files",
     goes_on=rf"{_DATE} \S{{1,253}} .*|-- .*",
     fault=fault,
     by_line=True,
@@ -68,7 +69,27 @@ JOURNAL_JSON = Form(
     by_line=True,
     several=Several.JOINED,
 )
-FORMS = (DMESG, JOURNAL, JOURNAL_JSON)
+JOURNAL_FIELDS = Form(
+    key="cmd:journalctl -k -o verbose",
+    first=r"[^\W\d_]{1,5}\.? \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6} \S{2,5} \[s=[0-9a-f]+;",
+    reads="the same with all fields",
+    versions="systemd 219 and later",
+    goes_on=r" +[A-Z_]+=.*|-- .*",
+    fault=fault,
+    by_line=True,
+    several=Several.JOINED,
+)
+WALL = Form(
+    key="/var/log/messages",
+    first=r"Message from syslogd@\S{1,253} at .{10,30} \.\.\.\n{1,2} ?kernel:",
+    reads="emergencies of the kernel, as rsyslog writes them to all terminals",
+    versions="rsyslog 5 and later",
+    goes_on=r" ?kernel:.*|Message from syslogd@.*",
+    fault=fault,
+    by_line=True,
+    several=Several.JOINED,
+)
+FORMS = (DMESG, JOURNAL, JOURNAL_FIELDS, JOURNAL_JSON, WALL)
 
 
 class LogSource(Struct, frozen=True):

@@ -40,6 +40,12 @@ PATTERNS = (
         "array-reduced",
         LogPlace.DISK,
     ),
+    pattern(
+        "failing array",
+        r"md/(?:raid0:|linear:?)(?P<dev>[\w-]{1,60}): Disk failure on [\w!-]{1,60} detected, failing array",
+        "array-failed",
+        LogPlace.DISK,
+    ),
     pattern("md: kicking", r"md: kicking non-fresh " + DEVICE + r" from array", "member-failed", LogPlace.DISK),
     pattern(
         "rescheduling sector",
@@ -159,6 +165,13 @@ PATTERNS = (
         "IO error on", r"bcache: \w{1,40}\(\) " + DEVICE + r": IO error on [\w ]{1,40}", "cache-error", LogPlace.DISK
     ),
     pattern(
+        "disabling caching",
+        r"(?P<dev>bcache): (?:bch_cache_set_error\(\) )?error on (?P<hidden>[0-9a-f-]{1,40}): [ -~]{1,160}, "
+        r"disabling caching",
+        "cache-failed",
+        LogPlace.CONTROLLER,
+    ),
+    pattern(
         "ncorrectable I/O failure",
         (
             r"WARNING: Pool '(?P<dev>[\w.: -]{1,200})' has encountered an uncorrectable I/O"
@@ -202,9 +215,15 @@ PATTERNS = (
     ),
     pattern(" OK", r"nfs: server (?P<dev>[\w.:%-]{1,253}) OK", "server-back", LogPlace.SERVER),
     pattern(
+        "mds",
+        r"(?:libceph|ceph): (?:\[[0-9a-f -]{20,60}\]: ?)?(?P<dev>mds\d{1,5}) (?P<now>hung|[a-z]{4} back)",
+        lambda found: "server-silent" if found["now"] == "hung" else "server-back",
+        LogPlace.SERVER,
+    ),
+    pattern(
         "has not responded in",
         (
-            r"CIFS: (?:VFS: )?(?:\\\\|//)?(?P<dev>[\w.:%-]{1,253}) has not responded in \d{1,6}"
+            r"CIFS:? (?:VFS: )?(?:Server )?(?:\\\\|//)?(?P<dev>[\w.:%-]{1,253}) has not responded in \d{1,6}"
             r" seconds"
         ),
         "server-silent",
@@ -219,7 +238,7 @@ PATTERNS = (
     pattern(
         ": disk( ",
         (
-            r"drbd (?P<hidden>\S{1,128}) (?P<dev>drbd\d{1,6}): (?:[\w( )>-]{0,120}? )?disk\( \w{1,20} -> "
+            r"(?:block |drbd (?P<hidden>\S{1,128}) )(?P<dev>drbd\d{1,6}): (?:[\w( )>-]{0,120}? )?disk\( \w{1,20} -> "
             r"(?:Failed|Diskless) \)"
         ),
         "device-gone",
@@ -227,9 +246,16 @@ PATTERNS = (
     ),
     pattern(
         "Split-Brain detected but unresolved",
-        r"(?:block |drbd (?P<hidden>\S{1,128}) )(?P<dev>drbd\d{1,6}): Split-Brain detected but unresolved",
+        r"(?:block |drbd (?P<hidden>\S{1,128}) )(?P<dev>drbd\d{1,6})(?: (?P<hidden_peer>\S{1,128}))?: "
+        r"Split-Brain detected but unresolved",
         "split-brain",
         LogPlace.DISK,
+    ),
+    pattern(
+        "ABORT_TASK",
+        r"ABORT_TASK: Found referenced \w{1,20} task_tag: \d{1,20}",
+        "client-abort",
+        LogPlace.NODE,
     ),
     pattern("super_written gets error", r"md: super_written gets error=-?\d{1,4}", "superblock-error", LogPlace.NODE),
     pattern(
@@ -282,9 +308,41 @@ PATTERNS = (
         LogPlace.NUMBER,
     ),
     pattern(
-        "Entering read-only mode",
-        r"(?P<dev>kvdo\d{1,5}):[\w. -]{1,40}: Entering read-only mode",
+        "ntering read-only mode",
+        r"(?:device-mapper: )?(?P<dev>k?vdo\d{1,5}):[\w. -]{1,40}: (?:Unrecoverable error, )?"
+        r"[Ee]ntering read-only mode",
         "volume-readonly",
         LogPlace.CONTROLLER,
     ),
+    pattern(
+        " IO error sector",
+        r"(?:block |drbd (?P<hidden>\S{1,128}) )(?P<dev>drbd\d{1,6}): local (?:READ|WRITE|UNKNOWN) IO error sector",
+        "io-error",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "Local IO failed in",
+        r"(?:block |drbd (?P<hidden>\S{1,128}) )(?P<dev>drbd\d{1,6}): Local IO failed in \w{1,60}",
+        "device-gone",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "aborting current metadata transaction",
+        _DM + r"aborting current metadata transaction",
+        lambda found: "cache-failed" if found["target"] == "cache" else "thin-readonly",
+        LogPlace.NUMBER,
+    ),
+    pattern(
+        "suspending pool",
+        r"WARNING: MMP writes to pool '(?P<dev>[\w.: -]{1,200})' have not succeeded in over \d{1,9} s; suspending pool",
+        "pool-suspended",
+        LogPlace.POOL,
+    ),
+    pattern(
+        "not responding",
+        r"lockd: server (?P<dev>[\w.:%-]{1,253}) not responding, (?:still trying|timed out)",
+        "server-silent",
+        LogPlace.SERVER,
+    ),
+    pattern(" OK", r"lockd: server (?P<dev>[\w.:%-]{1,253}) OK", "server-back", LogPlace.SERVER),
 )

@@ -377,7 +377,7 @@ MDRAID = Collector(
     read,
     (Array, Rebuild, Mismatch),
     (
-        Need(MDSTAT, "arrays, devices, slots and progress", filled=True),
+        Need(MDSTAT, "arrays, devices, slots and progress", filled=True, everyone=True),
         Need("cmd:mdadm *", "arrays, as others recorded them; never run", redact=mdadm.without_hosts),
         Need(
             "/sys/block/*/md/*",
@@ -397,7 +397,7 @@ MDMEMBERS = Collector(
     read_members,
     (Member,),
     (
-        Need(MDSTAT, "which devices the arrays have", filled=True),
+        Need(MDSTAT, "which devices the arrays have", filled=True, everyone=True),
         Need("cmd:mdadm *", "members, as others recorded them; never run", redact=mdadm.without_hosts),
         Need(
             "/sys/block/*/md/dev-*/*",

@@ -150,6 +150,7 @@ def defects(text: str) -> tuple[str, ...]:
         active = [md for md in parse(text) if md.activity == "active"]
         found += [f"{md.name}: no line with its blocks" for md in active if md.size is None]
         found += [f"{md.name}: no states of its members" for md in active if md.size is not None and _is_stateless(md)]
+        found += [f"{md.name}: fewer members listed than work" for md in active if _is_short(md)]
     return tuple(found[:1])
 
 
@@ -158,6 +159,13 @@ def _is_stateless(md: MdArray) -> bool:
     if md.slots is None or md.raid_disks is None:
         return re.fullmatch(r"raid(?:1|4|5|6|10)", md.personality or "") is not None
     return len(md.slots) != md.raid_disks
+
+
+def _is_short(md: MdArray) -> bool:
+    """Return whether more members work than are listed, which cut or torn lines cause."""
+    return (
+        md.working is not None and len([each for each in md.devices if not each.flags & {"F", "S", "J"}]) < md.working
+    )
 
 
 def _is_of_another(line: str, body: list[str], head: re.Match[str] | None) -> bool:

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 
 from msgspec import Struct
 
-from sdstop.collectors.network.connections import SOCKETS, asked, bracketed, connections, established
+from sdstop.collectors.network.connections import SOCKETS, PortPair, asked, bracketed, connections, listed
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Absent, Host
@@ -79,9 +79,9 @@ class ClientConnection(Struct, frozen=True):
     sent: int | None
 
 
-def served(text: str) -> bool:
-    """Return whether /proc/net/tcp lists a client of one of PORTS."""
-    return any(each.local in PORTS for each in established(text))
+def served(connection: PortPair) -> bool:
+    """Return whether a connection is that of a client of one of PORTS."""
+    return connection.local in PORTS
 
 
 def parse_connections(text: str) -> list[ClientConnection]:
@@ -133,8 +133,7 @@ def parse_addresses(text: str) -> dict[str, str]:
 
 def read(host: Host) -> Iterable[Reading]:
     """Return a row for each client. Raise Absent, without running ss, if no storage port has a connection."""
-    if not any(served(host.maybe(path) or "") for path in SOCKETS) and not host.recorded("ss"):
-        host.read(SOCKETS[0])
+    if not host.recorded("ss") and not listed(host, served):
         raise Absent(SOCKETS[0], "no NFS, SMB, iSCSI, NBD or NVMe/TCP clients connected")
     return _rows(host, [row for row in parse_connections(asked(host, ASK)) if row.port in PORTS])
 
@@ -188,6 +187,6 @@ CLIENTS = Collector(
     ),
     10.0,
     deadline=12.0,
-    resting=30.0,
+    resting=120.0,
     derives=(Derivation(StorageClient, StorageClientActivity, activity),),
 )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
 from sdstop.core.evidence import command_key
 from sdstop.core.expression import expression
-from sdstop.core.host import Failed, Host
+from sdstop.core.host import Failed, Host, Unreadable
 
 SOCKETS = ("/proc/net/tcp", "/proc/net/tcp6")
 _ESTABLISHED = "01"
@@ -50,6 +50,24 @@ def established(text: str) -> Iterator[PortPair]:
             if all(re.fullmatch(r"[0-9A-Fa-f]{4}", port) for port in ports):
                 away = _LOOPBACK.fullmatch(words[2].partition(":")[0]) is None
                 yield PortPair(int(ports[0], 16), int(ports[1], 16), not away)
+
+
+def listed(host: Host, wanted: Callable[[PortPair], bool]) -> bool:
+    """Return whether an established connection is a wanted one.
+
+    Raises Unreadable if those over IPv4 cannot be read, and those over IPv6 have none. Each file is read once: the
+    kernel goes through a table of all connections that there can be, 4 to 7 ms each time.
+    """
+    fault: Unreadable | None = None
+    for path in SOCKETS:
+        try:
+            if any(map(wanted, established(host.text(path)))):
+                return True
+        except Unreadable as error:
+            fault = error if path == SOCKETS[0] else fault
+    if fault is not None:
+        raise fault
+    return False
 
 
 def connections(text: str) -> Iterator[TcpConnection]:

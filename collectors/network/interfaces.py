@@ -375,7 +375,7 @@ NETWORK = Collector(
     "Traffic of the network interfaces",
     read_traffic,
     (Traffic,),
-    (Need(PROC_DEV, "bytes, packets, errors and drops of every interface", filled=True),),
+    (Need(PROC_DEV, "bytes, packets, errors and drops of every interface", filled=True, everyone=True),),
     LIVE,
     derives=(Derivation(Traffic, InterfaceActivity, activity),),
     stirs=stirs,
@@ -387,7 +387,7 @@ INTERFACES = Collector(
     read_interfaces,
     (Interface,),
     (
-        Need(f"list:{CLASS}", "which interfaces there are"),
+        Need(f"list:{CLASS}", "which interfaces there are", everyone=True),
         Need(f"list:{CLASS}/*", "the interfaces below them, and their kind"),
         Need(
             f"{CLASS}/*/*",

@@ -303,7 +303,7 @@ LINKS = Collector(
     read,
     (InterfaceLink, Bond, BondSlave),
     (
-        Need(f"list:{CLASS}", "which interfaces there are"),
+        Need(f"list:{CLASS}", "which interfaces there are", everyone=True),
         Need(f"list:{CLASS}/*", "the interfaces below them, and their kind"),
         Need(f"{CLASS}/*/*", "kind, numbers, state", filled=("ifindex", "iflink", "operstate", "type")),
         Need(f"link:{CLASS}/*/master", "the bond or bridge it belongs to"),

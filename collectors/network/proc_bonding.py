@@ -115,5 +115,5 @@ FORM = Form(
     first=r"Ethernet Channel Bonding Driver: v",
     reads="mode of a bond, its slaves and their links",
     versions="Linux 2.6 and later",
-    goes_on=r"\s*[A-Z\d][\w .()/-]{1,50}:(?: .*)?|802\.3ad info|\s*details .*",
+    goes_on=r"\s*[A-Z\d][\w .()/-]{1,50}:(?: .*)?|802\.3ad info|\s*details .*|\s+[a-z][a-z ]{2,30}: \S{1,40}",
 )

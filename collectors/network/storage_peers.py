@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 
 from msgspec import Struct
 
-from sdstop.collectors.network.connections import SOCKETS, asked, bracketed, connections, established
+from sdstop.collectors.network.connections import SOCKETS, PortPair, asked, bracketed, connections, listed
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.expression import expression
@@ -94,10 +94,9 @@ def service_of(local: int, remote: int) -> tuple[str, int | None] | None:
     return None
 
 
-def connected(text: str) -> bool:
-    """Return whether /proc/net/tcp lists a connection to storage elsewhere."""
-    away = (each for each in established(text) if not each.loopback)
-    return any(service_of(each.local, each.remote) is not None for each in away)
+def connected(connection: PortPair) -> bool:
+    """Return whether a connection is one to storage elsewhere."""
+    return not connection.loopback and service_of(connection.local, connection.remote) is not None
 
 
 def parse(text: str) -> list[PeerConnection]:
@@ -123,8 +122,7 @@ def parse(text: str) -> list[PeerConnection]:
 
 def read(host: Host) -> Iterable[Reading]:
     """Return a row for each peer and service. Raises Absent, without running ss, if there is none."""
-    if not any(connected(host.maybe(path) or "") for path in SOCKETS):
-        host.read(SOCKETS[0])
+    if not listed(host, connected):
         raise Absent(SOCKETS[0], "no connection to storage over TCP")
     grouped: dict[tuple[str, str], list[PeerConnection]] = {}
     for row in parse(asked(host, ASK)):

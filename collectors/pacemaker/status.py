@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import calendar
 import time
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -155,9 +154,11 @@ def moment_of(failure: Failure) -> float:
 
 def moment(text: str) -> float:
     """Return the time that crm_mon prints as a number that orders the times of one cluster; 0 if unknown."""
+    from calendar import timegm  # noqa: PLC0415  # takes milliseconds to import
+
     for form in _TIMES:
         try:
-            return calendar.timegm(time.strptime(text.removesuffix("Z").strip(), form))
+            return timegm(time.strptime(text.removesuffix("Z").strip(), form))
         except ValueError:
             continue
     return 0.0

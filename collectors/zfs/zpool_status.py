@@ -23,8 +23,20 @@ _NICE = expression(r"(\d{1,20}(?:[.,]\d{1,6})?)([BKMGTPEZ]?)", re.ASCII)
 _HEADER = expression(
     r" {0,3}(pool|state|status|action|see|scan|scrub|remove|expand|checkpoint|config|errors|comment):(.*)"
 )
-_STATES = "ONLINE|DEGRADED|FAULTED|OFFLINE|UNAVAIL|REMOVED|SPLIT|UNKNOWN|AVAIL|INUSE"
-_VDEV = expression(rf"(\S.*?) +({_STATES})(?: +(.*))?", re.ASCII)
+STATES = (
+    "ONLINE",
+    "DEGRADED",
+    "FAULTED",
+    "OFFLINE",
+    "UNAVAIL",
+    "REMOVED",
+    "SPLIT",
+    "UNKNOWN",
+    "AVAIL",
+    "INUSE",
+    "SUSPENDED",
+)
+_VDEV = expression(rf"(\S.*?) +({'|'.join(STATES)})(?: +(.*))?", re.ASCII)
 _OTHER = expression(r"(\S+) +([A-Z]{4,20})( +[\d.,-]+[KMGTPE]?){3}(?: +(.*))?", re.ASCII)
 """Line of the tree with an unknown state."""
 _GROUPS = frozenset({"logs", "cache", "spares", "special", "dedup"})
@@ -175,6 +187,9 @@ def _lacking(pool: PoolStatus, *, ended: bool) -> str:
         return 'no line "state:"'
     if not pool.vdevs:
         return pool.defect or "no device tree"
+    strange = next((state for state in (pool.state, *(vdev.state for vdev in pool.vdevs)) if state not in STATES), "")
+    if strange:
+        return pool.defect or f"state not understood: {strange[:20]!r}"
     for vdev in pool.vdevs:
         layout = draid(vdev.name)
         below = sum(each.parents[-1:] == (vdev.name,) for each in pool.vdevs if each.group == vdev.group)

@@ -30,10 +30,13 @@ class LocalError(Exception):
     """Raised if the exporter does not answer as expected; one line with the reason."""
 
 
-def check(path: str, asked: Mapping[str, object], seconds: float = DEADLINE) -> tuple[int, str, float]:
+def check(
+    path: str, asked: Mapping[str, object], seconds: float = DEADLINE, config: str = ""
+) -> tuple[int, str, float]:
     """Return the exit code, the output and the age in seconds of the sample that the exporter judged.
 
-    `asked` are the rules, the subjects and whether it is strict. Raises LocalError, within `seconds`.
+    `asked` are the rules, the subjects and whether it is strict; `config` is a file whose settings must be in effect.
+    Raises LocalError, within `seconds`.
     """
     end = time.monotonic() + seconds
     try:
@@ -56,6 +59,9 @@ def check(path: str, asked: Mapping[str, object], seconds: float = DEADLINE) -> 
         raise LocalError("not the output of a check")
     if os.geteuid() == 0 and answer.get("privileged") is not True:
         raise LocalError("the exporter is not root")
+    read = answer.get("config")
+    if config and not (isinstance(read, list) and config in read):
+        raise LocalError(f"the exporter does not use {''.join(c for c in config if c.isprintable())}")
     return code, text, float(age)
 
 

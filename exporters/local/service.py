@@ -9,7 +9,7 @@ import json
 import os
 import socket
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -59,6 +59,10 @@ class LocalService:
         """
         self.path = path
         self.wanted = wanted
+        self.config: Sequence[str] = ()
+        """Configuration files that the exporter has read."""
+        self.changed: Callable[[], Sequence[str]] = tuple
+        """Returns the configuration files that are no longer as the exporter has read them."""
         self._exposition = exposition
         self._let_rest = let_rest or (lambda _: None)
         self._connections: set[LocalConnection] = set()
@@ -147,9 +151,13 @@ class LocalService:
             return _error("the exporter has just started")
         judgement = narrowed(look.judgement, asked.rule, asked.subject)
         found = verdict(session, judgement, strict=asked.strict)
-        text = line(found.code, found.said, numbers(judgement)) + below(found.details)
+        stale = [f"CONFIGURATION: {path} has changed; reload the exporter" for path in self.changed()]
+        text = line(found.code, found.said, numbers(judgement)) + below((*stale, *found.details))
         privileged = session.origin.privileged is True
-        answer = {"sdstop": VERSION, "code": found.code, "text": text, "age": exposition.age, "privileged": privileged}
+        answer = {
+            "sdstop": VERSION, "code": found.code, "text": text, "age": exposition.age, "privileged": privileged,
+            "config": list(self.config),
+        }  # fmt: skip
         return json.dumps(answer).encode() + b"\n"
 
     def _send(self, connection: LocalConnection) -> None:

@@ -39,6 +39,13 @@ ACCEPTED = Heading(
     "Severity without its acceptance of each accepted finding: 2 warning, 3 critical.",
     _THIS,
 )
+ACCEPTED_UNTIL = Heading(
+    "sdstop_finding_acceptance_end_timestamp_seconds",
+    "gauge",
+    "Unix timestamp at which the acceptance of the finding ends; absent if it does not end.",
+    _THIS,
+    "seconds",
+)
 SINCE = Heading(
     "sdstop_finding_start_timestamp_seconds",
     "gauge",
@@ -68,11 +75,20 @@ _UNITS = {
 """Base unit of each unit of a value."""
 
 
+_IN = {
+    "": "",
+    "ratio": ", as a share (0 to 1)",
+    "per_second": ", as a rate per second",
+    "celsius": ", in degrees Celsius",
+}
+"""Units in the help of a metric, where the name of the unit does not read well."""
+
+
 def _headings(name: str, what: str, labels: tuple[str, ...]) -> dict[str, Heading]:
     """Return a heading for each base unit."""
     found = {}
     for unit in dict.fromkeys(_UNITS.values()):
-        said = f", in {unit.replace('_', ' ')}" if unit and unit != "ratio" else ", as a share (0 to 1)" * bool(unit)
+        said = _IN.get(unit, f", in {unit.replace('_', ' ')}")
         found[unit] = Heading(f"{name}_{unit}".rstrip("_"), "gauge", f"{what}{said}.", labels, unit)
     return found
 
@@ -81,7 +97,19 @@ VALUES = _headings("sdstop_finding_value", "Number that a finding is based on", 
 LIMITS = _headings(
     "sdstop_finding_limit", "Number that a value of a finding was compared with", ("compared", *_THIS, "thing", "value")
 )
-OF_RULES = (FINDINGS, ACTIVE, ACCEPTED, SINCE, *VALUES.values(), *LIMITS.values(), HIDDEN, LASTED, EVALUATED, UNCHECKED)
+OF_RULES = (
+    FINDINGS,
+    ACTIVE,
+    ACCEPTED,
+    ACCEPTED_UNTIL,
+    SINCE,
+    *VALUES.values(),
+    *LIMITS.values(),
+    HIDDEN,
+    LASTED,
+    EVALUATED,
+    UNCHECKED,
+)
 
 
 def of_rules(health: Health, judgement: Judgement, rules: Sequence[Rule], *, full: bool) -> Iterator[Told]:
@@ -95,6 +123,7 @@ def of_rules(health: Health, judgement: Judgement, rules: Sequence[Rule], *, ful
     yield ACTIVE, [(_labels(finding, causes, this), finding.severity.rank + 1) for this, finding in shown]
     accepted = [(_by(this), finding.accepted) for this, finding in shown]
     yield ACCEPTED, [(labels, by.severity.rank + 1) for labels, by in accepted if by is not None]
+    yield ACCEPTED_UNTIL, [(labels, by.until) for labels, by in accepted if by is not None and by.until is not None]
     begun = [(_by(this), health.since.get(finding.id)) for this, finding in shown]
     yield SINCE, [(labels, since) for labels, since in begun if since is not None]
     yield from _values(shown)

@@ -11,12 +11,12 @@ import math
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
-from sdstop.analysis.column import StripeLimits
-from sdstop.analysis.judged_group import JudgedGroup
-from sdstop.analysis.peer_groups import striped_groups
-from sdstop.analysis.rebuilding import rebuild_analyses
-from sdstop.analysis.saturation import BUSY, QUEUE, depth
-from sdstop.analysis.stripe import crowd
+from sdstop.analysis.disks.saturation import BUSY, QUEUE, depth
+from sdstop.analysis.members.column import StripeLimits
+from sdstop.analysis.members.judged_group import JudgedGroup
+from sdstop.analysis.members.peer_groups import striped_groups
+from sdstop.analysis.members.stripe import crowd
+from sdstop.analysis.rebuilds.rebuilding import rebuild_analyses
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.core.diagnosis import Judgement

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sdstop.analysis.peers import Difference, differences
+from sdstop.analysis.comparison.peers import Difference, differences
 from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import dated
 from sdstop.core.finding import RuledOut, Severity, Unchecked

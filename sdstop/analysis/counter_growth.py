@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 
-from sdstop.analysis.disk_growth import Growth
+from sdstop.analysis.disks.disk_growth import Growth
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
 

@@ -18,7 +18,7 @@ from sdstop.exporters.prometheus.metrics import Exposition
 def run(options: argparse.Namespace) -> int:
     """Write the metrics of all frames. Raises Problem if none has a date."""
     with begin(options) as watch, output.Target(options.output, mode=READABLE) as target:
-        exposition = Exposition(watch.session(0.0), BUILTIN, exported(options, watch.config), watch.interval)
+        exposition = Exposition(watch.session(0.0), BUILTIN, exported(watch.config), watch.interval)
         labels = {"instance": options.instance or watch.origin.name, "job": options.job}
         with Backfill(exposition, labels) as made:
             for frame in watch.frames(0.0):

@@ -12,7 +12,7 @@ from sdstop.core.collector import Collector
 from sdstop.core.config_error import ConfigError
 from sdstop.core.format import safe
 from sdstop.core.suggestion import unknown_name
-from sdstop.tui.settings import found_files, unreadable_files
+from sdstop.tui.settings import config_places, found_files, unreadable_files
 
 if TYPE_CHECKING:
     from sdstop.exporters.prometheus.choice import Choice
@@ -52,16 +52,33 @@ def configured(options: argparse.Namespace) -> Config:
     except ConfigError as error:
         raise Problem(safe(error, 500), 2) from error
     if config.export:
-        exported(options, config)
+        exported(config)
     return config
 
 
-def exported(options: argparse.Namespace, config: Config) -> Choice:
+def stamps(options: argparse.Namespace) -> dict[str, tuple[int, int] | None]:
+    """Return the time (ns) and size of each file that has settings of a live node if it exists, None otherwise."""
+    given = [options.config] if options.config is not None else []
+    found: dict[str, tuple[int, int] | None] = {}
+    for path in (*config_places(), *given):
+        try:
+            stat = path.stat()
+        except OSError:
+            found[str(path)] = None
+        else:
+            found[str(path)] = stat.st_mtime_ns, stat.st_size
+    return found
+
+
+def exported(config: Config) -> Choice:
     """Return the `[export]` settings of the config file. Raises Problem."""
     from sdstop.exporters.prometheus.choice import choice
     from sdstop.exporters.prometheus.metrics import families_of
 
-    try:
-        return choice(config.export, {family.family for family in families_of(BUILTIN)})
-    except ConfigError as error:
-        raise Problem(f"{safe(options.config)}: {safe(error, 500)}", 2) from error
+    known = {family.family for family in families_of(BUILTIN)}
+    for path, table in config.tables:
+        try:
+            choice(table.get("export", {}), known)
+        except ConfigError as error:
+            raise Problem(f"{safe(path)}: {safe(error, 500)}", 2) from error
+    return choice(config.export, known)

@@ -46,10 +46,11 @@ and by `--config`. Unsupported settings are rejected in one line that names the 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
@@ -60,10 +61,12 @@ from sdstop.core.finding import Severity
 from sdstop.core.format import safe
 from sdstop.core.policy import NO_POLICY, Acceptance, Policy, RulePolicy
 from sdstop.core.settings import convert, in_file, read_text, read_toml
+from sdstop.core.suggestion import nearest
 from sdstop.tui.settings import UiSettings, found_files, ui_settings
 
 if TYPE_CHECKING:
-    from sdstop.core.finding import NodeRule, Rule
+    from sdstop.core.evidence import Origin
+    from sdstop.core.finding import NodeRule, Rule, Threshold
     from sdstop.node.gateway.settings import Settings
 
 _Threshold = Annotated[float, msgspec.Meta(ge=0, le=1e18)]
@@ -148,6 +151,12 @@ FACT = "policy"
 _POLICY = ("rules", "accept")
 
 
+def renewed(origin: Origin, config: Config) -> Origin:
+    """Return an origin whose facts have the policy of this configuration."""
+    facts = {name: value for name, value in origin.facts.items() if name != FACT}
+    return msgspec.structs.replace(origin, facts={**facts, **config.recorded})
+
+
 def load(paths: Sequence[Path], rules: Sequence[Rule | NodeRule]) -> Config:
     """Read config files, of which later ones override earlier ones. Raises ConfigError."""
     tables = []
@@ -172,14 +181,25 @@ def with_recorded(config: Config, facts: Mapping[str, str], rules: Sequence[Rule
         known = {rule.id for rule in rules}
         named = table.get("rules", {})
         kept = {**table, "rules": {name: values for name, values in named.items() if name in known}}
+        if "accept" in table:
+            kept["accept"] = [one for one in table["accept"] if _names_one(one.get("rule", "*"), known)]
         return config_of([("the capture", kept), *config.tables], rules), ""
     except (msgspec.DecodeError, ConfigError, AttributeError, TypeError, RecursionError) as error:
         return config, f"its policy is not usable: {safe(error, 200)}"
 
 
+def _names_one(pattern: object, known: Iterable[str]) -> bool:
+    """Return whether a pattern of rules matches one; anything but text is left for the error message."""
+    return not isinstance(pattern, str) or any(fnmatchcase(rule, pattern) for rule in known)
+
+
 def config_of(tables: Sequence[tuple[str, Mapping[str, Any]]], rules: Sequence[Rule | NodeRule]) -> Config:
     """Return the settings of the contents of several files. Raises ConfigError."""
-    file = convert(_merged([table for _, table in tables]), ConfigFile)
+    merged = _merged([table for _, table in tables])
+    if isinstance(merged.get("accept"), Mapping):
+        raise ConfigError("accept: expected a list; write [[accept]], in two pairs of brackets")
+    file = convert(merged, ConfigFile)
+    known = _thresholds(rules)
     thresholds: dict[str, dict[str, float]] = {}
     chosen: dict[str, RulePolicy] = {}
     for rule, values in file.rules.items():
@@ -188,11 +208,14 @@ def config_of(tables: Sequence[tuple[str, Mapping[str, Any]]], rules: Sequence[R
         if beside:
             chosen[rule] = RulePolicy(settings.enabled, settings.severity, settings.subjects)
         numbers = {name: value for name, value in values.items() if name not in beside}
+        _check_names(rule, [n for n, value in numbers.items() if type(value) not in {int, float}], known)
         thresholds[rule] = convert(numbers, dict[str, _Threshold], f"rules.{rule}")
-    _check_names(thresholds, rules)
-    for rule, own in chosen.items():
-        for pattern, limits in own.subjects.items():
-            _check_names({rule: limits}, rules, f"subjects.{pattern}.")
+        _check_numbers(rule, thresholds[rule], known)
+        for pattern, limits in settings.subjects.items():
+            _check_numbers(rule, limits, known, f"subjects.{pattern}.")
+    for index, each in enumerate(file.accept):
+        if not any(fnmatchcase(rule, each.rule) for rule in known):
+            raise ConfigError(f"accept[{index}].rule: {unknown('rule', each.rule, known, _LISTED)}")
     accepted = tuple(
         Acceptance(
             each.reason,
@@ -212,7 +235,7 @@ def config_of(tables: Sequence[tuple[str, Mapping[str, Any]]], rules: Sequence[R
 
 def _end(until: date) -> float:
     """Return the end of a day (UTC) in Unix seconds."""
-    return (datetime(until.year, until.month, until.day, tzinfo=UTC) + timedelta(days=1)).timestamp()
+    return datetime(until.year, until.month, until.day, tzinfo=UTC).timestamp() + 86400.0  # 9999-12-31 has no next day
 
 
 def _merged(tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -236,16 +259,34 @@ def _powerflex(section: Mapping[str, Any]) -> Settings:
     return settings(section)
 
 
-def _check_names(
-    thresholds: Mapping[str, Mapping[str, float]], rules: Sequence[Rule | NodeRule], within: str = ""
-) -> None:
+_LISTED = "see `sdstop rules`"
+_Known: TypeAlias = "Mapping[str, Mapping[str, Threshold]]"
+
+
+def _thresholds(rules: Sequence[Rule | NodeRule]) -> dict[str, dict[str, Threshold]]:
+    """Return the thresholds of each rule by name; a node rule and a rule between nodes may share an id."""
+    known: dict[str, dict[str, Threshold]] = {}
+    for declared in rules:
+        known.setdefault(declared.id, {}).update((each.name, each) for each in declared.thresholds)
+    return known
+
+
+def _check_names(rule: str, names: Iterable[str], known: _Known, within: str = "") -> None:
     """Raise ConfigError for a rule or a threshold that does not exist."""
-    known: dict[str, set[str]] = {}
-    for declared in rules:  # a node rule and a rule between nodes may share an id
-        known.setdefault(declared.id, set()).update(t.name for t in declared.thresholds)
-    for rule, values in thresholds.items():
-        if rule not in known:
-            raise ConfigError(f"rules.{rule}: {unknown('rule', rule, known, 'see `sdstop rules`')}")
-        for name in values:
-            if name not in known[rule]:
-                raise ConfigError(f"rules.{rule}.{within}{name}: {unknown('threshold', name, known[rule])}")
+    if rule not in known:
+        raise ConfigError(f"rules.{rule}: {unknown('rule', rule, known, _LISTED)}")
+    for name in names:
+        if name not in known[rule]:
+            settings = () if within else _RuleSettings.__struct_fields__
+            what = "setting" if nearest(name, settings) else "threshold"
+            valid = {**known[rule], **dict.fromkeys(settings)} if what == "setting" else known[rule]
+            raise ConfigError(f"rules.{rule}.{within}{name}: {unknown(what, name, valid)}")
+
+
+def _check_numbers(rule: str, numbers: Mapping[str, float], known: _Known, within: str = "") -> None:
+    """Raise ConfigError for names that do not exist, and for shares above 1: 95 instead of 0.95 disables a rule."""
+    _check_names(rule, numbers, known, within)
+    for name, value in numbers.items():
+        declared = known[rule][name]
+        if declared.unit == "ratio" and declared.default < 1 < value:
+            raise ConfigError(f"rules.{rule}.{within}{name}: expected a share from 0 to 1; 95% is 0.95")

@@ -5,28 +5,30 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sdstop.cli import output
-from sdstop.cli.choices import configured, exported
+from sdstop.cli.choices import configured, exported, stamps
+from sdstop.cli.config import renewed
 from sdstop.cli.opening import begin
 from sdstop.cli.problem import Problem
+from sdstop.cli.spared import import_without
 from sdstop.cli.usage import ONCE_SECONDS
 from sdstop.cli.watch import Watch
 from sdstop.collectors import BUILTIN
 from sdstop.core.format import safe
 from sdstop.core.history import KEEP
 from sdstop.core.output_file import READABLE
-from sdstop.exporters.prometheus.metrics import Exposition
-from sdstop.exporters.web.played import PlayedFrames
 
 if TYPE_CHECKING:
     from sdstop.exporters.local.service import LocalService
     from sdstop.exporters.otlp.pusher import Pusher
+    from sdstop.exporters.prometheus.metrics import Exposition
     from sdstop.exporters.recorder import Recorder
+    from sdstop.exporters.web.played import PlayedFrames
     from sdstop.exporters.web.server import FrameFeed
 
 LISTEN = ("127.0.0.1", 10042)
@@ -41,8 +43,10 @@ def run(options: argparse.Namespace) -> int:
     if options.once and options.otlp is not None:
         raise Problem("cannot use --otlp with --once", 2)
     with begin(options) as watch:
+        from sdstop.exporters.prometheus.metrics import Exposition  # after forking the sampler, which needs none of it
+
         kept = KEEP if _has_socket(options, watch) else 0.0
-        exposition = Exposition(watch.session(kept), BUILTIN, exported(options, watch.config), watch.interval)
+        exposition = Exposition(watch.session(kept), BUILTIN, exported(watch.config), watch.interval)
         if options.once:
             return _once(options, watch, exposition)
         if watch.sampler is not None:
@@ -53,6 +57,8 @@ def run(options: argparse.Namespace) -> int:
                     stack.callback(recorder.close)
                 return _serve(options, watch, exposition, recorder=recorder)
         if options.play:
+            from sdstop.exporters.web.played import PlayedFrames
+
             with contextlib.closing(PlayedFrames(list(watch.frames(0.0)))) as played:
                 return _serve(options, watch, exposition, played)
         for frame in watch.frames(0.0):
@@ -115,17 +121,6 @@ def _recorder(watch: Watch, exposition: Exposition) -> Recorder | None:
     return recorder
 
 
-def _import_asyncio() -> None:
-    """Import asyncio without ssl, which takes 4 MB: TLS of the exporter's connections is not that of asyncio."""
-    if "ssl" in sys.modules:
-        return
-    sys.modules["ssl"] = None  # type: ignore[assignment]  # raises ImportError, for which asyncio is prepared
-    try:
-        import asyncio  # noqa: F401
-    finally:
-        del sys.modules["ssl"]
-
-
 def _pusher(options: argparse.Namespace, watch: Watch, exposition: Exposition) -> Pusher | None:
     """Return the thread that pushes to `--otlp`, None without it. Raises Problem."""
     if options.otlp is None:
@@ -147,6 +142,46 @@ def _pusher(options: argparse.Namespace, watch: Watch, exposition: Exposition) -
     return pusher
 
 
+def _reloading(
+    options: argparse.Namespace,
+    watch: Watch,
+    exposition: Exposition,
+    recorder: Recorder | None,
+    local: LocalService | None,
+) -> Callable[[], None]:
+    """Return what reads the configuration again. It raises ConfigError, and changes nothing then."""
+    from sdstop.core.config_error import ConfigError
+
+    seen = stamps(options)
+    if local is not None:
+        local.config = [path for path, _ in watch.config.tables]
+        local.changed = lambda: [path for path, stamp in stamps(options).items() if seen[path] != stamp]
+
+    def reload() -> None:
+        """Apply the thresholds and the `[export]` settings; the sampler keeps its settings."""
+        now = stamps(options)
+        try:
+            config = configured(options)
+            chosen = exported(config)
+        except Problem as problem:
+            raise ConfigError(str(problem)) from problem
+        if (options.interval or config.interval) != watch.interval:
+            output.say("sdstop: sampler.interval takes effect after a restart")
+        if config.record != watch.config.record:
+            output.say("sdstop: [record] takes effect after a restart")
+        session = exposition.session
+        session.diagnosis.configured, session.diagnosis.policy = dict(config.thresholds), config.policy
+        session.origin = renewed(session.origin, config)  # for dashboards that attach later
+        if recorder is not None:
+            recorder.renew(session.origin)
+        if local is not None:
+            local.config = [path for path, _ in config.tables]
+        seen.update(now)
+        exposition.choose(chosen)
+
+    return reload
+
+
 def _serve(
     options: argparse.Namespace,
     watch: Watch,
@@ -154,7 +189,7 @@ def _serve(
     played: PlayedFrames | None = None,
     recorder: Recorder | None = None,
 ) -> int:
-    _import_asyncio()
+    import_without("asyncio", "ssl")  # 4 MB: TLS of the exporter's connections is not that of asyncio
     from sdstop.core.config_error import ConfigError
     from sdstop.exporters.web.guard import RequestGuard
     from sdstop.exporters.web.server import Server, ended_code
@@ -170,24 +205,10 @@ def _serve(
     except ConfigError as error:
         raise Problem(str(error), 2) from error
 
-    def reload() -> None:
-        """Apply the thresholds and the `[export]` settings; the sampler keeps its settings."""
-        try:
-            config = configured(options)
-            chosen = exported(options, config)
-        except Problem as problem:
-            raise ConfigError(str(problem)) from problem
-        if (options.interval or config.interval) != watch.interval:
-            output.say("sdstop: sampler.interval takes effect after a restart")
-        if config.record != watch.config.record:
-            output.say("sdstop: [record] takes effect after a restart")
-        diagnosis = exposition.session.diagnosis
-        diagnosis.configured, diagnosis.policy = dict(config.thresholds), config.policy
-        exposition.choose(chosen)
-
+    local = _local(options, watch, exposition)
+    reload = _reloading(options, watch, exposition, recorder, local)
     served = any(os.isatty(number) for number in range(3))  # on a terminal, SIGHUP ends the server
     try:
-        local = _local(options, watch, exposition)
         feed: FrameFeed | None = played or watch.sampler
         if recorder is not None and watch.sampler is not None:
             from sdstop.exporters.recorder import RecordedFrames

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime
 from typing import Any
 
 from sdstop.cli import output
@@ -34,16 +35,31 @@ def config(options: argparse.Namespace) -> int:
         output.write("No configuration file; all settings have their defaults.\n")
         return 0
     effective: dict[str, tuple[str, str]] = {}
-    accepted: list[tuple[str, str]] = []
+    accepted: list[tuple[str, str, str]] = []
     for path, table in tables:
         for place, value in _flat(table):
             effective[place] = json.dumps(value, ensure_ascii=False, default=str), path
-        accepted += [(json.dumps(each, ensure_ascii=False, default=str), path) for each in table.get("accept", ())]
+        accepted += [
+            (
+                "accept (ended)" if _has_ended(each) else "accept",
+                json.dumps(each, ensure_ascii=False, default=str),
+                path,
+            )
+            for each in table.get("accept", ())
+        ]
     rows = [(safe(place), safe(value, 200), safe(path)) for place, (value, path) in sorted(effective.items())]
-    rows += [("accept", safe(value, 200), safe(path)) for value, path in accepted]
+    rows += [(name, safe(value, 500), safe(path)) for name, value, path in accepted]
     lines = [f"Files, later ones override earlier ones: {', '.join(safe(path) for path, _ in tables)}", ""]
     output.write("\n".join([*lines, *listing(rows, output.width(WIDTH)), ""]))
     return 0
+
+
+def _has_ended(accept: Mapping[str, Any]) -> bool:
+    """Return whether the last day (UTC) of an acceptance is over."""
+    until = accept.get("until")
+    if isinstance(until, str):
+        until = date.fromisoformat(until)
+    return isinstance(until, date) and until < datetime.now(UTC).date()
 
 
 def _flat(table: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, Any]]:

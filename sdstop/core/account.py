@@ -87,19 +87,43 @@ def _account(
 
 
 def not_understood(origin: Origin, shot: Snapshot) -> dict[str, str]:
-    """Return the supported outputs of a pasted text from which nothing was read, by key, with the reason.
+    """Return the outputs of a pasted text from which nothing was read, by key or program, with the reason.
 
     Outputs whose source failed or is unread are left out: the source is reported. Outputs of captures and sosreports
-    are not missed: these have many that no source wants.
+    are not missed: these have many that no source wants. Nor are those of SILENT programs, or lines without a command.
     """
     if not origin.blocks:
         return {}
     faulty = [run.keys for run in shot.runs.values() if run.outcome in {Outcome.UNREAD, Outcome.FAILED}]
-    return {
+    found = {
         each.block.key: each.text
         for each in accounts(origin, shot)
         if each.use is Use.UNREAD and not any(each.block.key in keys for keys in faulty)
     }
+    for block in origin.blocks:
+        if not block.key and block.program and block.program not in SILENT:
+            found.setdefault(block.program, f"no source reads this output (line {block.line})")
+    return found
+
+
+SILENT = frozenset({
+    "alias", "apt", "apt-get", "bash", "cd", "clear", "cp", "date", "dnf", "dpkg", "echo", "exit", "export", "history",
+    "hostname", "id", "kill", "less", "ln", "logout", "ls", "man", "mkdir", "mv", "nano", "passwd", "pwd", "rm", "rpm",
+    "scp", "screen", "sh", "sleep", "ssh", "su", "sudo", "tar", "time", "tmux", "touch", "type", "uname", "vi", "vim",
+    "w", "wget", "which", "who", "whoami", "yum", "zypper",
+})  # fmt: skip
+"""Programs whose output has nothing about the state of storage; it is unknown, and not missed."""
+
+
+def unknown_lines(origin: Origin) -> str:
+    """Return a text with the lines of a pasted text that belong to no known command, "" if there are none."""
+    found = [block for block in origin.blocks if not block.key and not block.program]
+    shown = [f'line {block.line} "{safe(block.first, 40)}"' for block in found[:_MOST_NAMED]]
+    more = [f"and {len(found) - len(shown)} more"] if len(found) > len(shown) else []
+    return ", ".join([*shown, *more])
+
+
+_MOST_NAMED = 3
 
 
 _MOST = 40

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from fnmatch import translate
+from functools import cache
 from typing import Any
 
 from msgspec import Struct
@@ -28,12 +29,6 @@ ONCE = math.inf
 """Interval of sources read at the start and again only when their fingerprint changes."""
 
 
-def _never(key: str) -> bool:
-    """Return that the node may return evidence with this key empty."""
-    del key
-    return False
-
-
 _WORD = expression(r"[A-Za-z0-9_./][A-Za-z0-9_./:@%+=,-]*")
 
 
@@ -53,7 +48,8 @@ class Need(Struct, frozen=True):
     names: without free text and names that are in no field of a reading. Both are idempotent and never raise. `split`
     receives a recorded command and its output and returns the intervals it reports, oldest first, none if it reports no
     several; it never raises (sdstop.core.interval). `filled` marks evidence that the node never returns empty: all of
-    it, or the files with these names; if such a file is empty, its content was lost.
+    it, or the files with these names; if such a file is empty, its content was lost. `everyone` marks evidence that
+    every user of a node can read: no privilege helps where it is refused, so the read has failed and is not denied.
     """
 
     what: str
@@ -63,6 +59,7 @@ class Need(Struct, frozen=True):
     redact: Callable[[bytes], bytes] | None = None
     split: Callable[[str, bytes], Sequence[Interval]] | None = None
     filled: bool | tuple[str, ...] = False
+    everyone: bool = False
 
 
 class Command(Struct, frozen=True):
@@ -177,14 +174,31 @@ class Collector(Struct, frozen=True):
         )
 
     def filled(self) -> Callable[[str], object]:
-        """Return a test of keys: whether the node never returns this evidence empty (see Need)."""
-        needs = (need for need in self.needs if not isinstance(need, Question) and need.filled)
-        tests = [
+        """Return a test of keys: whether the node never returns this evidence empty (see Need).
+
+        The first call compiles the pattern, because nearly all evidence has content.
+        """
+        pattern = cache(lambda: re.compile(_filled_keys(self.needs)))
+        return lambda key: pattern().match(key)
+
+    def everyone(self) -> Callable[[str], object]:
+        """Return a test of keys: whether every user of a node can read this evidence (see Need); compiled if asked."""
+        open_ = (translate(need.what) for need in self.needs if isinstance(need, Need) and need.everyone)
+        pattern = cache(lambda: re.compile("|".join(open_) or "(?!)"))
+        return lambda key: pattern().match(key)
+
+
+def _filled_keys(needs: Iterable[Need | Command | Question]) -> str:
+    """Return the pattern of the keys of evidence that is never empty; it matches nothing if there are none."""
+    return (
+        "|".join(
             f"(?={translate(need.what)})"
             + ("" if need.filled is True else f"(?:{'|'.join(translate(f'*/{name}') for name in need.filled or ())})")
             for need in needs
-        ]
-        return re.compile("|".join(tests)).match if tests else _never
+            if not isinstance(need, Question) and need.filled
+        )
+        or "(?!)"
+    )
 
 
 def commands_of(collectors: Iterable[Collector]) -> tuple[Command, ...]:

@@ -143,6 +143,8 @@ def _expected(declared: Sequence[inspect.Type]) -> str:
                 words.append((extra or {}).get("description") or _expected([inner]))
             case inspect.UnionType(types=types):
                 words.append(_expected(types))
+            case inspect.EnumType(cls=kind):
+                words.append(f"one of {', '.join(str(member.value) for member in kind)}")
             case inspect.LiteralType(values=values):
                 words.append(f"one of {', '.join(str(value) for value in values if value != '')}")
             case inspect.FloatType(ge=low, le=high) | inspect.IntType(ge=low, le=high):

@@ -21,7 +21,7 @@ from sdstop.core.inapplicable import Inapplicable
 from sdstop.core.memory import gone_findings
 from sdstop.core.model import Reading
 from sdstop.core.placement import placed, qualified
-from sdstop.core.policy import NO_POLICY, OFF, Policy
+from sdstop.core.policy import NO_POLICY, OFF, Policy, names_in
 from sdstop.core.remarks import with_remarks
 from sdstop.core.snapshot import Snapshot
 
@@ -214,7 +214,7 @@ def _judgement(
         placed_ = guard.call(Part.RULE, "placement", lambda: placed(found, topology, rules), lambda _: found)
         found_ = guard.call(Part.RULE, "folding", lambda: folded(placed_, topology, rules, held), lambda _: placed_)
         findings = guard.call(Part.RULE, "remarks", lambda: with_remarks(found_, window, rules), lambda _: found_)
-        findings = policy.applied(findings, window.now.taken)
+        findings = policy.applied(findings, window.now.taken, names_in(window.topology))
     told = in_order(findings)
     if told and ruled_out:
         good, topology = ruled_out, window.topology

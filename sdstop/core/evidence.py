@@ -141,7 +141,8 @@ class TextBlock(Struct, frozen=True):
 
     `line` is the number of its first line (from 1), `lines` how many it has, `first` the first one with text. `key` is
     its evidence, "" if its command is unknown or not supported; `unused` is why it did not become evidence. `node` is
-    the host in its prompt, if most outputs are from another host.
+    the host in its prompt, if most outputs are from another host. `program` is the one that was typed for an output
+    that is not supported.
     """
 
     line: int
@@ -150,6 +151,7 @@ class TextBlock(Struct, frozen=True):
     key: str = ""
     unused: str = ""
     node: str = ""
+    program: str = ""
 
 
 class Origin(Struct, frozen=True):

@@ -20,6 +20,8 @@ _MOST_REAL = 1 << 16
 _SURE = 2
 """Bytes of a file that are never all blank: shorter ones may be empty."""
 
+_REFUSED = "denied, although every user can read it"
+
 _ERRORS: Mapping[Outcome, type[Unreadable]] = {
     Outcome.ABSENT: Absent,
     Outcome.DENIED: Denied,
@@ -28,7 +30,7 @@ _ERRORS: Mapping[Outcome, type[Unreadable]] = {
 }
 
 
-def _any_length(_: str) -> bool:
+def _undeclared(_: str) -> bool:
     return False
 
 
@@ -43,8 +45,10 @@ class EvidenceHost(Host):
         self.defects: dict[Defect, None] = {}
         self.last = ""
         """Key of the evidence read last, which a parser that fails is likely to have been given."""
-        self.is_filled: Callable[[str], object] = _any_length
+        self.is_filled: Callable[[str], object] = _undeclared
         """Whether evidence with a key is never empty (see Need)."""
+        self.is_for_everyone: Callable[[str], object] = _undeclared
+        """Whether every user of a node can read evidence with a key (see Need)."""
         self._links: dict[str, str] = {}
         self._real: dict[str, tuple[str, int]] = {}
         self._spoken: list[str] = []  # keys other than paths, few among thousands: only these are searched
@@ -256,6 +260,9 @@ class EvidenceHost(Host):
             self.defect(item.key, "empty")
 
     def _refuse(self, item: Evidence) -> NoReturn:
+        if item.outcome is Outcome.DENIED and self.is_for_everyone(item.key):
+            self.defect(item.key, _REFUSED)
+            raise Failed(item.key, _REFUSED)
         raise _ERRORS[item.outcome](item.key, item.detail)
 
     def _resolve(self, path: str) -> str:

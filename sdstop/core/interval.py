@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from sdstop.core.collector import Collector, Interval, Need
@@ -27,8 +27,7 @@ ASSUMED = 1.0
 """Seconds between frames where neither the output nor its command shows the interval."""
 
 
-@dataclass(frozen=True)
-class _Series:
+class _Series(Struct, frozen=True):
     """Intervals of one piece of evidence, and the collectors that read it."""
 
     item: Evidence

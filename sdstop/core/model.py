@@ -19,7 +19,6 @@ take 0.2 us that way, and 2.9 us by keyword.
 from __future__ import annotations
 
 import enum
-import inspect
 import operator
 import sys
 import typing
@@ -211,7 +210,7 @@ class Reading(Struct, frozen=True, gc=False):
 
     Several collectors may produce the same family: rows of a `joined` family are combined; otherwise the first
     collector that has rows is used. A `remembered` family, which must be small, keeps history beyond the window (a
-    number: of so many runs).
+    number: for that number of runs).
     A `crowded` family is displayed with the largest rows first; rows whose numbers are all 0 are only counted.
 
     `rows_of` is the location of a row in the raw evidence, `fields_of` that of single fields read elsewhere. A family
@@ -348,7 +347,7 @@ def _key(reading: type[Reading]) -> Callable[[Reading], Hashable]:
     labels = []
     given: dict[str, Any] = {}
     for base in reversed(reading.__mro__):
-        given |= inspect.get_annotations(base)
+        given |= _annotations(base)
     for name in reading.__struct_fields__:
         found = _MARKED.match(" ".join(given[name].split())) if isinstance(given.get(name), str) else None
         if found is None:
@@ -357,11 +356,16 @@ def _key(reading: type[Reading]) -> Callable[[Reading], Hashable]:
     return operator.attrgetter(*labels) if labels else lambda _: ()
 
 
+def _annotations(base: type) -> dict[str, Any]:
+    """Return the annotations of a class without those of its bases, like inspect.get_annotations (8 ms to import)."""
+    return getattr(base, "__annotations__", {})
+
+
 def _hints(reading: type[Reading]) -> dict[str, Any]:
     """Return the type of each field. Much faster than typing.get_type_hints, which compiles every annotation alone."""
     found: dict[str, Any] = {}
     for base in reversed(reading.__mro__):
-        given = inspect.get_annotations(base)
+        given = _annotations(base)
         own = {name: given[name] for name in reading.__struct_fields__ if name in given}
         texts = [text for text in own.values() if isinstance(text, str)]
         types = iter(eval(f"[{', '.join(texts)}]", vars(sys.modules[base.__module__])))  # noqa: S307  # our own source

@@ -14,6 +14,9 @@
     until = 2026-12-31
     severity = "warning"
 
+Patterns of subjects are also compared with the other names of the thing: `wwn-0x5000c500f140395c` is the disk that is
+called sda until the next boot, and `md0/wwn-*` is about the members of md0 whatever they are called.
+
 An accepted finding stays visible as one that is accepted; it is information until the date, unless it gets worse than
 the severity, and raises no alarm. So are the findings that follow from it, unless the harm that they report is worse.
 """
@@ -22,6 +25,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import cache
+from math import inf
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -30,10 +35,46 @@ from sdstop.core.evidence import dated
 from sdstop.core.finding import Accepted, Damage, Finding, NodeRule, Rule, RuledOut, Severity, Unchecked, Verdict
 from sdstop.core.finding_order import by_cause
 from sdstop.core.history import Window
+from sdstop.core.joins import Naming
+from sdstop.core.topology import Topology
 
 OFF = "switched off by the configuration"
 """Reason why a rule was not checked."""
 Numbers = Mapping[str, float]
+Names = Callable[[str], Sequence[str]]
+"""Returns all names of a subject, itself first."""
+
+
+def alone(subject: str) -> tuple[str, ...]:
+    """Return a subject as the only one of its names, without a topology."""
+    return (subject,)
+
+
+def names_in(topology: Topology) -> Names:
+    """Return the names of subjects in a topology: of `md0/sdc` also `md0/wwn-0x5000c500f140395c`.
+
+    Numbers (MAJOR:MINOR) are not names; they mean another device after the next boot.
+    """
+
+    @cache
+    def names(subject: str) -> Sequence[str]:
+        thing = topology.find(subject)
+        if thing is None:
+            return (subject,)
+        known = [name for naming, name in thing.names if naming is not Naming.NUMBER]
+        whole = subject.removeprefix("vol:")
+        head, slash, tail = ("", "", whole) if whole in known else whole.rpartition("/")
+        if tail not in known:
+            return (subject,)
+        short = [name.rpartition("/")[2] for name in known if name.startswith("disk/by-")]
+        return (subject, *dict.fromkeys(f"{head}{slash}{name}" for name in (*known, *short)))
+
+    return names
+
+
+def matches(pattern: str, names: Iterable[str]) -> bool:
+    """Return whether a pattern is one of these names, or matches one."""
+    return any(name == pattern or fnmatchcase(name, pattern) for name in names)
 
 
 class RulePolicy(Struct, frozen=True):
@@ -46,9 +87,9 @@ class RulePolicy(Struct, frozen=True):
     severity: Severity | None = None
     subjects: Mapping[str, Numbers] = {}
 
-    def group(self, subject: str) -> str | None:
-        """Return the pattern whose thresholds hold for a subject, None for those of the rule."""
-        return next((pattern for pattern in self.subjects if fnmatchcase(subject, pattern)), None)
+    def group(self, names: Sequence[str]) -> str | None:
+        """Return the pattern whose thresholds hold for a subject with these names, None for those of the rule."""
+        return next((pattern for pattern in self.subjects if matches(pattern, names)), None)
 
 
 class Acceptance(Struct, frozen=True):
@@ -63,15 +104,18 @@ class Acceptance(Struct, frozen=True):
     until: float | None = None
     severity: Severity | None = None
 
-    def covers(self, finding: Finding, taken: float) -> bool:
+    def covers(self, finding: Finding, taken: float, names: Names = alone) -> bool:
         """Return whether it holds for a finding at a time; one that ends holds for no undated capture."""
         if self.until is not None and not (dated(taken) and taken < self.until):
             return False
         if self.severity is not None and finding.severity.rank > self.severity.rank:
             return False
-        subjects = [member.subject for member in finding.members] or [finding.subject]
-        named = fnmatchcase(finding.subject, self.subject) or all(fnmatchcase(each, self.subject) for each in subjects)
-        return named and fnmatchcase(finding.rule, self.rule)
+        if not fnmatchcase(finding.rule, self.rule):
+            return False
+        members = [member.subject for member in finding.members]
+        return matches(self.subject, names(finding.subject)) or (
+            bool(members) and all(matches(self.subject, names(each)) for each in members)
+        )
 
 
 class Policy(Struct, frozen=True):
@@ -88,25 +132,33 @@ class Policy(Struct, frozen=True):
         self, rule: Rule, window: Window, configured: Numbers | None, findings: Sequence[Finding]
     ) -> Iterable[Verdict]:
         """Evaluate a rule, once for each group of subjects with thresholds of its own."""
-        return self.grouped(rule.id, configured, lambda given: rule.verdicts(window, rule.limits(given), findings))
+        own = self.rules.get(rule.id)
+        names = names_in(window.topology) if own is not None and own.subjects else alone
+        return self.grouped(
+            rule.id, configured, lambda given: rule.verdicts(window, rule.limits(given), findings), names
+        )
 
     def grouped(
-        self, rule: str, configured: Numbers | None, judged: Callable[[Numbers | None], Iterable[Verdict]]
+        self,
+        rule: str,
+        configured: Numbers | None,
+        judged: Callable[[Numbers | None], Iterable[Verdict]],
+        names: Names = alone,
     ) -> Iterable[Verdict]:
         """Evaluate a rule as configured, once for each group of subjects with thresholds of its own."""
         own = self.rules.get(rule)
-        return judged(configured) if own is None or not own.subjects else _grouped(own, configured, judged)
+        return judged(configured) if own is None or not own.subjects else _grouped(own, configured, judged, names)
 
-    def applied(self, findings: Sequence[Finding], taken: float) -> list[Finding]:
+    def applied(self, findings: Sequence[Finding], taken: float, names: Names = alone) -> list[Finding]:
         """Return the findings with the severities of the policy, at a time (Unix seconds); accepted ones as such."""
         if not self.rules and not self.accepted:
             return list(findings)
-        return with_consequences([self.of(finding, taken) for finding in findings])
+        return with_consequences([self.of(finding, taken, names) for finding in findings])
 
-    def of(self, finding: Finding, taken: float) -> Finding:
+    def of(self, finding: Finding, taken: float, names: Names = alone) -> Finding:
         """Return a finding with the severity of the policy at a time (Unix seconds), and whether it is accepted."""
         severed = self._severed(finding)
-        by = self._acceptance(severed, taken)
+        by = self._acceptance(severed, taken, names)
         return severed if by is None else _accepted(severed, by)
 
     def _severed(self, finding: Finding) -> Finding:
@@ -115,10 +167,12 @@ class Policy(Struct, frozen=True):
             return finding
         return replace(finding, severity=own.severity, members=tuple(map(self._severed, finding.members)))
 
-    def _acceptance(self, finding: Finding, taken: float) -> Acceptance | None:
+    def _acceptance(self, finding: Finding, taken: float, names: Names) -> Acceptance | None:
+        """Return the acceptance of a finding that lasts longest, None without one."""
         if finding.severity is Severity.INFO:
             return None
-        return next((each for each in self.accepted if each.covers(finding, taken)), None)
+        found = [each for each in self.accepted if each.covers(finding, taken, names)]
+        return max(found, key=lambda each: inf if each.until is None else each.until, default=None)
 
 
 NO_POLICY = Policy()
@@ -148,21 +202,21 @@ def with_consequences(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _grouped(
-    own: RulePolicy, configured: Numbers | None, judged: Callable[[Numbers | None], Iterable[Verdict]]
+    own: RulePolicy, configured: Numbers | None, judged: Callable[[Numbers | None], Iterable[Verdict]], names: Names
 ) -> Iterator[Verdict]:
     for pattern in (None, *own.subjects):
         numbers = {**(configured or {}), **(own.subjects[pattern] if pattern is not None else {})}
         for verdict in judged(numbers):
-            yield from _of_group(verdict, own, pattern)
+            yield from _of_group(verdict, own, pattern, names)
 
 
-def _of_group(verdict: Verdict, own: RulePolicy, pattern: str | None) -> Iterator[Verdict]:
+def _of_group(verdict: Verdict, own: RulePolicy, pattern: str | None, names: Names) -> Iterator[Verdict]:
     """Yield the part of a verdict about the subjects of a group; one about the whole node belongs to the rule's own."""
     if isinstance(verdict, Finding) or not verdict.subjects:
-        if own.group(verdict.subject) == pattern or (not verdict.subject and pattern is None):
+        if own.group(names(verdict.subject)) == pattern or (not verdict.subject and pattern is None):
             yield verdict
         return
-    first, *others = [subject for subject in verdict.subjects if own.group(subject) == pattern] or [""]
+    first, *others = [subject for subject in verdict.subjects if own.group(names(subject)) == pattern] or [""]
     if first and isinstance(verdict, RuledOut | Unchecked):
         yield replace(verdict, subject=first, others=tuple(others))
 

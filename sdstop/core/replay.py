@@ -53,8 +53,8 @@ class Replay:
         self._changed: set[str] = set()
         """Collectors whose evidence has changed since their last run."""
         self._unread: dict[str, str] = {}
-        self._filled: dict[str, Callable[[str], object]] = {}
-        """Tests of evidence that is never empty, by collector."""
+        self._tests: dict[str, tuple[Callable[[str], object], Callable[[str], object]]] = {}
+        """Tests of evidence that is never empty, and of evidence that every user can read, by collector."""
 
     def feed(self, frame: Frame) -> Snapshot:
         """Apply the evidence of a frame, run the collectors that ran, and return the state of the node at that time."""
@@ -93,7 +93,7 @@ class Replay:
         that of a replay that begins with a frame of everything known.
         """
         made = Replay(self.collectors, self.host.copy(), guard=self._guard)
-        made._younger, made._unread, made._filled = self._younger, self._unread, self._filled
+        made._younger, made._unread, made._tests = self._younger, self._unread, self._tests
         gone, different = set(gone), list[Evidence]()
         for item in frame.evidence:
             if item.same(self.host.state.get(item.key)):
@@ -144,10 +144,10 @@ class Replay:
             base = {f: before.tables[f] for f in collector.families if f in before.tables}
         else:
             self.host.touched, self.host.defects, self.host.last = set(), {}, ""
-            filled = self._filled.get(collector.name)
-            if filled is None:
-                filled = self._filled[collector.name] = collector.filled()
-            self.host.is_filled = filled
+            tests = self._tests.get(collector.name)
+            if tests is None:
+                tests = self._tests[collector.name] = collector.filled(), collector.everyone()
+            self.host.is_filled, self.host.is_for_everyone = tests
             outcome, reason, base, recorded = self._read(collector)
             keys, defects = frozenset(self.host.touched), tuple(self.host.defects)
             if outcome is Outcome.OK and not noted and not self._recorded(keys):
@@ -245,7 +245,7 @@ class Replay:
         defects = list(self.host.defects)
         said += [defect.text for defect in defects[:1]]
         said += [f"and {len(defects) - 1} more in doubt"] if len(defects) > 1 else []
-        keys = sorted(self.host.touched & self.host.denied)
+        keys = sorted(key for key in self.host.touched & self.host.denied if not self.host.is_for_everyone(key))
         if keys:
             first = f"{keys[0]}: denied, {self.host.state[keys[0]].detail}"
             said.append(first if len(keys) == 1 else f"{first}; and {len(keys) - 1} more denied")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import operator
 from array import array
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -119,8 +118,7 @@ class ColumnarRows(Mapping[Hashable, Reading]):
 @cache
 def _positional(family: type[Reading]) -> tuple[str, ...]:
     """Return the fields that a row can be made of without naming them."""
-    known = inspect.signature(family).parameters.values()
-    return tuple(each.name for each in known if each.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return family.__match_args__
 
 
 class MergedRows(Mapping[Hashable, Reading]):

@@ -1,4 +1,4 @@
-"""Node traits from a server: queried rarely, and compared by sdstop.analysis.outlier."""
+"""Node traits from a server: queried rarely, and compared by sdstop.analysis.comparison.outlier."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from sdstop.analysis.outlier import Trait
+from sdstop.analysis.comparison.outlier import Trait
 from sdstop.core.evidence import Cite
 from sdstop.core.format import bytes_, number
 from sdstop.fleet.answer import LabelledSeries

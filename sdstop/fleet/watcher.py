@@ -11,7 +11,7 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sdstop.analysis.outlier import MTU_MISMATCH, NODE_OUTLIER, Configured, Trait, outliers
+from sdstop.analysis.comparison.outlier import MTU_MISMATCH, NODE_OUTLIER, Configured, Trait, outliers
 from sdstop.core.finding import Finding, NodeRule, Severity, Verdict
 from sdstop.core.format import percent
 from sdstop.core.policy import NO_POLICY, Policy

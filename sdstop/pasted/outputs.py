@@ -402,6 +402,10 @@ _DATED = re.compile(r"\s*\[[ A-Z+]?[^\]\n{\"]{5,60}\] ?\S")
 """Line of a log that begins with a time in brackets."""
 
 
+_INTERRUPTED = re.compile(r"\[ {0,6}\d{1,7}\.\d{4,6}\] \S")
+"""Time of a kernel message, which a console prints in the middle of an output."""
+
+
 def _fault(output: TextOutput, text: str) -> str:
     """Return why a text is not a complete output."""
     is_document = _DOCUMENT.match(text) is not None and _DATED.match(text) is None
@@ -420,4 +424,6 @@ def _fault(output: TextOutput, text: str) -> str:
     fault = NOT_SHOWN if output.form is None or output.form.fault is None else output.form.fault(text)
     if fault == NOT_BEGUN and output.is_named and not output.alone:
         fault = NOT_SHOWN
-    return "" if fault == NOT_SHOWN and output.end else fault
+    fault = "" if fault == NOT_SHOWN and output.end else fault
+    by_line = output.form is not None and output.form.by_line
+    return fault or ("" if by_line or not _INTERRUPTED.search(text) else "interrupted by messages of the kernel")

@@ -155,7 +155,7 @@ def _block(
     first = output.first if output.typed is None or output.key else f"{output.typed.program}: {output.first}"
     block = TextBlock(output.line, lines + output.is_named, plain_words(first), output.key)
     if not output.key:
-        return block
+        return replace(block, program=plain_words(output.typed.program)) if content and output.typed else block
     if elsewhere:
         return replace(block, unused=ELSEWHERE, node=safe(elsewhere, 64))
     if not content:

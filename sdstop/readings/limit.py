@@ -1,7 +1,8 @@
 """Configured I/O limits of volumes, from any enforcing component, and their use.
 
 PowerFlex limits a mapping (a volume for one SDC), the kernel a control group on a device, QEMU a drive or a group of
-drives, librbd an image. They share one family, so that one engine (sdstop.analysis.limiting) evaluates all of them.
+drives, librbd an image. They share one family, so that one engine
+(sdstop.analysis.limits.limiting) evaluates all of them.
 """
 
 from __future__ import annotations

@@ -8,13 +8,13 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from sdstop.analysis.drives import DriveState, array_states, drives
+from sdstop.analysis.disks.drives import DriveState, array_states, drives
+from sdstop.analysis.disks.likeness import device_folds
 from sdstop.analysis.latest import latest_rows
-from sdstop.analysis.likeness import device_folds
 from sdstop.analysis.load_course import LoadCourse, LoadMetric
 from sdstop.analysis.path import data_path
 from sdstop.analysis.path.ranking import ranked_paths
-from sdstop.analysis.stalled import EXPLAINED_BY, LOAD_RULE
+from sdstop.analysis.tasks.stalled import EXPLAINED_BY, LOAD_RULE
 from sdstop.core.account import NOT_UNDERSTOOD, not_understood
 from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import Outcome

@@ -41,15 +41,16 @@ class _StoredSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def found_files(environment: Mapping[str, str] = os.environ) -> list[Path]:
     """Return the config files that are found without being named and are readable, the most general first."""
-    return [path for path in _places(environment) if os.access(path, os.R_OK)]
+    return [path for path in config_places(environment) if os.access(path, os.R_OK)]
 
 
 def unreadable_files(environment: Mapping[str, str] = os.environ) -> list[Path]:
     """Return the config files that exist and that this user must not read: their settings are not in effect."""
-    return [path for path in _places(environment) if os.access(path, os.F_OK) and not os.access(path, os.R_OK)]
+    return [path for path in config_places(environment) if os.access(path, os.F_OK) and not os.access(path, os.R_OK)]
 
 
-def _places(environment: Mapping[str, str]) -> tuple[Path, Path]:
+def config_places(environment: Mapping[str, str] = os.environ) -> tuple[Path, Path]:
+    """Return the paths at which config files are found without being named, the most general first."""
     home = environment.get("XDG_CONFIG_HOME") or str(Path(environment.get("HOME") or "/nonexistent") / ".config")
     return Path("/etc/sdstop/config.toml"), Path(home) / "sdstop" / "config.toml"
 

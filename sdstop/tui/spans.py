@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from statistics import median
 
 from msgspec import Struct
 
 from sdstop.analysis.load_course import LoadMetric, LoadSample
+from sdstop.core.averages import median
 from sdstop.core.diagnosis import Episode
 from sdstop.core.finding import Finding
 from sdstop.core.finding_order import Urgency, urgency

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import median
 
 from msgspec.structs import replace
 from rich.segment import Segment
@@ -11,6 +10,7 @@ from textual import events
 from textual.message import Message
 
 from sdstop.analysis.load_course import LoadOf, LoadSample
+from sdstop.core.averages import median
 from sdstop.core.finding import Severity
 from sdstop.core.format import clock, day_clock, duration
 from sdstop.core.session import Session

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from sdstop.analysis.stripe import StripePattern
+from sdstop.analysis.members.stripe import StripePattern
 from tests.arrays.measure import Outcome, outcomes, score
 from tests.arrays.scenarios import FAMILIES, HELD_OUT, TUNING, Convoy, Expected, Scenario, scenario
 from tests.arrays.spec import Level

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdstop.analysis.outlier import ASPECTS, Trait, outliers
+from sdstop.analysis.comparison.outlier import ASPECTS, Trait, outliers
 from sdstop.core.evidence import Cite
 from sdstop.core.finding import Damage, Finding, RuledOut, Severity, Unchecked
 

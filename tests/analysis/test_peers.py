@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from sdstop.analysis.outlier import Trait
-from sdstop.analysis.peers import COMPARED, COMPARING, judged_traits
+from sdstop.analysis.comparison.outlier import Trait
+from sdstop.analysis.comparison.peers import COMPARED, COMPARING, judged_traits
 from sdstop.cli import command
 from sdstop.core.finding import Damage, Finding, Severity, Verdict
 from sdstop.core.site_session import SiteSession

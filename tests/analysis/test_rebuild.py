@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.analysis.rebuild import Trend, is_stalled, pace
+from sdstop.analysis.rebuilds.pace import Trend, is_stalled, pace
 
 MB = 1e6
 TOTAL = 1e6 * MB

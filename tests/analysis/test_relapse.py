@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from sdstop.analysis.column import StripeLimits
-from sdstop.analysis.group_columns import layout_of
-from sdstop.analysis.relapse import relapse
+from sdstop.analysis.members.column import StripeLimits
+from sdstop.analysis.members.group_columns import layout_of
+from sdstop.analysis.members.relapse import relapse
 from sdstop.core.evidence import Origin
 from sdstop.core.session import Session
 from sdstop.readings.disk import DiskActivity

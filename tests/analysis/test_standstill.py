@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from sdstop.analysis.standstill import standstills
+from sdstop.analysis.disks.standstill import standstills
 from sdstop.core.evidence import Origin
 from sdstop.core.session import Session
 from sdstop.readings.disk import DiskActivity

@@ -1,4 +1,4 @@
-"""The statistics of sdstop.analysis.stripe on seconds made by hand, on anything, and on recordings of real kernels."""
+"""The statistics of sdstop.analysis.members.stripe: seconds made by hand, anything, recordings of real kernels."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from sdstop.analysis.column import Second, StripeColumn, StripeLimits, StripeMember
-from sdstop.analysis.stripe import StripePattern, Verdict, judge
+from sdstop.analysis.members.column import Second, StripeColumn, StripeLimits, StripeMember
+from sdstop.analysis.members.stripe import StripePattern, Verdict, judge
 from tests.arrays import SAS_15K, SATA_7200, ArraySpec, Clones, Level, Media, Random, member_name, simulate
 from tests.arrays.measure import member, rows, seconds
 from tests.arrays.spec import KIB

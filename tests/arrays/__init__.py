@@ -3,7 +3,7 @@
     frames = simulate(ArraySpec(disks=46, clones=Clones()), seed=1, seconds=20)
 
 It is a discrete-event model with one queue a disk. What it knows and the kernel does not (how many clones stand on
-the fullest stripe column) is the truth against which the detector in `sdstop.analysis.stripe` is measured.
+the fullest stripe column) is the truth against which the detector in `sdstop.analysis.members.stripe` is measured.
 """
 
 from tests.arrays.capture import write_capture

@@ -17,8 +17,8 @@ from sdstop.core.evidence import Origin
 from sdstop.core.finding import Severity
 from sdstop.core.session import Session
 from sdstop.rules import RULES
-from sdstop.rules.slow_device import SLOW_DEVICE
-from sdstop.rules.slow_stripe_member import SLOW_STRIPE_MEMBER
+from sdstop.rules.arrays.slow_stripe_member import SLOW_STRIPE_MEMBER
+from sdstop.rules.disks.slow_device import SLOW_DEVICE
 from tests.arrays.clock import Clock
 from tests.arrays.disk import Disk
 from tests.arrays.measure import Score

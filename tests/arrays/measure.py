@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from sdstop.analysis.column import Second, StripeColumn, StripeMember
-from sdstop.analysis.stripe import StripePattern, Verdict, judge
+from sdstop.analysis.members.column import Second, StripeColumn, StripeMember
+from sdstop.analysis.members.stripe import StripePattern, Verdict, judge
 from tests.arrays.evidence import member_name
 from tests.arrays.geometry import Geometry
 from tests.arrays.scenarios import Convoy, Expected, Scenario, convoy

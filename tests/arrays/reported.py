@@ -20,9 +20,9 @@ from sdstop.core.evidence import Origin
 from sdstop.core.finding import Severity
 from sdstop.core.session import Session
 from sdstop.rules import RULES
-from sdstop.rules.bond_unbalanced import BOND_UNBALANCED
-from sdstop.rules.osd_slow import OSD_SLOW
-from sdstop.rules.slow_device import SLOW_DEVICE
+from sdstop.rules.ceph.osd_slow import OSD_SLOW
+from sdstop.rules.disks.slow_device import SLOW_DEVICE
+from sdstop.rules.network.bond_unbalanced import BOND_UNBALANCED
 from tests.arrays.measure import Score
 from tests.nodes import ceph
 from tests.nodes.frames import Files, frames

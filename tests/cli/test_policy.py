@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from argparse import Namespace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,13 @@ def test_prometheus_gets_information_and_what_is_accepted(tmp_path: Path) -> Non
     active = {key: value for key, value in found.items() if key[0] == "sdstop_finding_active"}
     assert set(active.values()) == {1}
     assert found["sdstop_finding_accepted", "rule=mtu-misaligned", "subject=eth1"] == 3
+    ends = {key[1:]: value for key, value in found.items() if key[0].startswith("sdstop_finding_acceptance_end")}
+    end = datetime(2027, 6, 1, tzinfo=UTC).timestamp()
+    assert ends["rule=mtu-misaligned", "subject=eth1"] == end
+    assert set(ends.values()) == {end}  # those that follow from it
+    endless = Exposition(session(loaded(tmp_path, ACCEPT.replace("until = 2027-05-31", ""))))
+    endless.observe(endless.session.head())
+    assert b"sdstop_finding_acceptance_end" not in endless.page()
 
 
 async def test_the_screen_says_that_it_is_accepted(tmp_path: Path) -> None:
@@ -178,7 +186,11 @@ def test_a_hostile_policy_of_a_capture_is_not_used(text: str) -> None:
         ("[[accept]]\nreason = ''\n", "accept[0].reason: expected a reason"),
         ("[[accept]]\nreason = 'x'\nseverity = 'info'\n", "accept[0].severity: expected "),
         ("[[accept]]\nreason = 'x'\nuntil = 'soon'\n", "accept[0].until: expected a date such as 2026-12-31"),
-        ("[rules.phy-errors]\nseverity = 'bad'\n", "rules.phy-errors.severity: expected "),
+        ("[rules.phy-errors]\nseverity = 'warn'\n", "severity: expected one of info, warning, critical"),
+        ("[[accept]]\nreason = 'x'\nrule = 'phy-error'\n", "accept[0].rule: unknown rule; did you mean phy-errors?"),
+        ("[accept]\nreason = 'x'\n", "accept: expected a list; write [[accept]], in two pairs of brackets"),
+        ("[rules.link-saturated]\nshare = 95\n", "link-saturated.share: expected a share from 0 to 1; 95% is 0.95"),
+        ("[rules.link-saturated.subjects.eth1]\nshare = 1.5\n", "subjects.eth1.share: expected a share from 0 to 1"),
         ("[rules.phy-errors]\nenabled = 0\n", "rules.phy-errors.enabled: expected true or false"),
         ("[rules.phy-errors.subjects.'phy-1*']\nx = 1\n", "rules.phy-errors.subjects.phy-1*.x: unknown threshold"),
     ],
@@ -187,6 +199,36 @@ def test_mistakes_are_named(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(ConfigError) as caught:
         loaded(tmp_path, text)
     assert says in str(caught.value), str(caught.value)
+
+
+def test_the_settings_in_effect_say_which_acceptances_have_ended(tmp_path: Path) -> None:
+    ended = "[[accept]]\nreason = 'x'\nuntil = 2026-01-31\n[[accept]]\nreason = 'y'\nuntil = '2026-02-01'\n"
+    (tmp_path / "c.toml").write_text(f"{ended}[[accept]]\nreason = 'z'\nuntil = 9999-12-31\n[[accept]]\nreason = 'w'\n")
+    lines = sdstop("config", "--config", tmp_path / "c.toml", XDG_CONFIG_HOME=str(tmp_path)).stdout.splitlines()
+    assert [line.partition("  ")[0] for line in lines[2:]] == ["accept (ended)", "accept (ended)", "accept", "accept"]
+
+
+def test_a_multiple_may_be_above_1(tmp_path: Path) -> None:
+    assert loaded(tmp_path, "[rules.hba-unbalanced]\ntimes = 4\n").thresholds == {"hba-unbalanced": {"times": 4}}
+
+
+def test_a_capture_of_another_version_keeps_what_this_one_knows() -> None:
+    """A rule that this version does not have cannot make the rest of the policy unusable."""
+    from sdstop.cli.config import with_recorded  # noqa: PLC0415
+
+    accept = [{"rule": "of-the-future", "reason": "x"}, {"rule": "phy-*", "reason": "y"}]
+    config, fault = with_recorded(Config(), {"policy": json.dumps({"accept": accept})}, EVERY)
+    assert fault == ""
+    assert [each.reason for each in config.policy.accepted] == ["y"]
+
+
+def test_a_mistake_in_the_settings_of_the_exporter_names_its_file(tmp_path: Path) -> None:
+    (tmp_path / "sdstop").mkdir()
+    (tmp_path / "sdstop" / "config.toml").write_text('[export]\nprofil = "full"\n')
+    done = sdstop("config", XDG_CONFIG_HOME=str(tmp_path))
+    assert done.returncode == 2
+    file = tmp_path / "sdstop" / "config.toml"
+    assert done.stderr == f"sdstop: {file}: export.profil: unknown setting; did you mean profile?\n"
 
 
 def test_a_file_that_this_user_must_not_read_is_named(

@@ -10,7 +10,7 @@ from sdstop.collectors.system.node import NODE
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Damage, Gap, Severity
 from sdstop.core.model import Source
-from sdstop.rules.cache_errors import CACHE_ERRORS
+from sdstop.rules.caches.cache_errors import CACHE_ERRORS
 from tests.nodes.frames import Judged, check
 
 SETS = {"list:/sys/fs/bcache": "register\nregister_quiet", "list:/sys/block": "nvme0n1\nsdb"}

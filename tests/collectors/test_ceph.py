@@ -28,10 +28,10 @@ from sdstop.core.session import Session
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, ClusterPool, FailureDomain
 from sdstop.readings.rebuild import Rebuild
 from sdstop.readings.service import Service
-from sdstop.rules.capacity_near_full import CAPACITY_NEAR_FULL
-from sdstop.rules.ceph_health import CEPH_HEALTH
-from sdstop.rules.rebuild_running import REBUILD_RUNNING
-from sdstop.rules.rebuild_stalled import REBUILD_STALLED
+from sdstop.rules.ceph.ceph_health import CEPH_HEALTH
+from sdstop.rules.rebuilds.rebuild_running import REBUILD_RUNNING
+from sdstop.rules.rebuilds.rebuild_stalled import REBUILD_STALLED
+from sdstop.rules.space.capacity_near_full import CAPACITY_NEAR_FULL
 from tests.nodes.ceph import DUMP, HEALTH, HERE, NAME, PERF, STATUS, TREE, drain, health, perf, status, tree
 from tests.nodes.frames import Files, Judged, check, frames, value
 

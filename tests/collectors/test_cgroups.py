@@ -32,7 +32,7 @@ from sdstop.core.host import Absent, Failed, Malformed
 from sdstop.node import folders
 from sdstop.node.live import LiveHost
 from sdstop.readings.limit import Limit
-from sdstop.rules.volume_qos_saturated import VOLUME_QOS_SATURATED
+from sdstop.rules.limits.volume_qos_saturated import VOLUME_QOS_SATURATED
 from tests.nodes.frames import Files, Judged, value
 
 V2 = "/sys/fs/cgroup"

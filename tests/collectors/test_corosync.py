@@ -24,10 +24,10 @@ from sdstop.core.finding import Finding, Rule, RuledOut, Severity, Unchecked, Ve
 from sdstop.core.host import Absent
 from sdstop.core.retention import Retention
 from sdstop.core.session import Session
-from sdstop.rules.cluster_degraded import CLUSTER_DEGRADED
-from sdstop.rules.cluster_link_down import CLUSTER_LINK_DOWN
-from sdstop.rules.cluster_not_running import CLUSTER_NOT_RUNNING
-from sdstop.rules.cluster_resource_failed import CLUSTER_RESOURCE_FAILED
+from sdstop.rules.clusters.cluster_degraded import CLUSTER_DEGRADED
+from sdstop.rules.pacemaker.cluster_link_down import CLUSTER_LINK_DOWN
+from sdstop.rules.pacemaker.cluster_not_running import CLUSTER_NOT_RUNNING
+from sdstop.rules.pacemaker.cluster_resource_failed import CLUSTER_RESOURCE_FAILED
 from tests.nodes.frames import Judged, value
 from tests.nodes.pacemaker import MON, node, status
 

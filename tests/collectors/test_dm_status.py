@@ -26,9 +26,9 @@ from sdstop.node.live import LiveHost
 from sdstop.pasted.reader import read_pasted
 from sdstop.readings.mismatch import Mismatch
 from sdstop.readings.rebuild import Rebuild
-from sdstop.rules.snapshot_filling import SNAPSHOT_FILLING
-from sdstop.rules.thin_pool_filling import THIN_POOL_FILLING
-from sdstop.rules.volume_degraded import VOLUME_DEGRADED
+from sdstop.rules.arrays.volume_degraded import VOLUME_DEGRADED
+from sdstop.rules.space.snapshot_filling import SNAPSHOT_FILLING
+from sdstop.rules.space.thin_pool_filling import THIN_POOL_FILLING
 
 STATUS_KEY, TABLE_KEY, INFO_KEY = command_key(STATUS), command_key(TABLE), command_key(INFO)
 LVM = "LVM-9FYCdoxnepX6irV3ZMwgeoWBUOMmkSkO9FYCdoxnepX6irV3ZMwgeoWBUOMmkSkO"

@@ -23,8 +23,8 @@ from sdstop.core.model import Reading
 from sdstop.node.commands import CommandRunner
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, ClusterVolume
 from sdstop.readings.rebuild import Rebuild
-from sdstop.rules.rebuild_running import REBUILD_RUNNING
-from sdstop.rules.rebuild_throttled import REBUILD_THROTTLED
+from sdstop.rules.rebuilds.rebuild_running import REBUILD_RUNNING
+from sdstop.rules.rebuilds.rebuild_throttled import REBUILD_THROTTLED
 from tests.nodes.drbd import MIB, RS_TOTAL, SHOW, STATUS, resource, show, status, syncing
 from tests.nodes.frames import Files, Judged, value
 

@@ -26,10 +26,10 @@ from sdstop.core.finding import Severity
 from sdstop.core.host import Absent, Denied, Failed, Malformed
 from sdstop.core.retention import Retention
 from sdstop.readings.cluster import Cluster, ClusterNode
-from sdstop.rules.cluster_degraded import CLUSTER_DEGRADED
-from sdstop.rules.gluster_heal_pending import GLUSTER_HEAL_PENDING
-from sdstop.rules.gluster_split_brain import GLUSTER_SPLIT_BRAIN
-from sdstop.rules.gluster_volume_degraded import GLUSTER_VOLUME_DEGRADED
+from sdstop.rules.clusters.cluster_degraded import CLUSTER_DEGRADED
+from sdstop.rules.gluster.gluster_heal_pending import GLUSTER_HEAL_PENDING
+from sdstop.rules.gluster.gluster_split_brain import GLUSTER_SPLIT_BRAIN
+from sdstop.rules.gluster.gluster_volume_degraded import GLUSTER_VOLUME_DEGRADED
 from tests.nodes.frames import Judged, value
 from tests.nodes.gluster import (
     INFO,

@@ -8,6 +8,52 @@ from sdstop.collectors.kernel.kinds import KINDS
 from sdstop.collectors.kernel.messages import LONGEST, PATTERNS, suppressed, understood
 
 UNDERSTOOD = """
+kernel-bug node | Oops: 0000 [#1] PREEMPT SMP NOPTI
+kernel-bug node | divide error: 0000 [#1] SMP
+kernel-bug node | list_add corruption. prev->next should be next (ffff8881), but was 0000.
+kernel-bug node | refcount_t: underflow; use-after-free.
+kernel-bug node | get_swap_device: Bad swap file entry 3ffffffffffff
+kernel-bug node | VERIFY3(rs_get_end(rs, rt) >= end) failed (1 >= 2)
+alloc-failure node | SLUB: Unable to allocate memory on node -1, gfp=0xcc0(GFP_KERNEL)
+kernel-warning node | WARNING: CPU: 3 PID: 912 at fs/xfs/xfs_message.c:110 assfail+0x20/0x30 [xfs]
+transmit-hang node | virtio_net virtio0 eth0: NETDEV WATCHDOG: CPU: 1: transmit queue 0 timed out 5120 ms
+transmit-hang node | i40e 0000:01:00.0: TX driver issue detected, PF reset issued
+transmit-hang node | tg3 0000:01:00.0 eth0: transmit timed out, resetting
+pcie-gone 0000:00:1c.0 | pcieport 0000:00:1c.0: pciehp: Slot(3): Link Down
+controller-fault 0000:00:1c.0 | pcieport 0000:00:1c.0: AER: device recovery failed
+controller-fault 0000:65:00.0 | pci 0000:65:00.0: not ready 65535ms after bus reset; giving up
+controller-fault 0000:02:00.0 | megaraid_sas 0000:02:00.0: Fatal firmware error: Line 1100 in ../../raid/1078dma.c
+controller-reset 0000:02:00.0 | megaraid_sas 0000:02:00.0: waiting for controller reset to finish
+controller-fault mpt3sas_cm0 | mpt3sas_cm0: _base_wait_for_doorbell_int: failed due to timeout count(5000)!
+controller-fault aacraid | aacraid: Host adapter dead -1
+controller-fault 0000:05:00.0 | qla2xxx [0000:05:00.0]-5003:3: ISP System Error - mbx1=1234h mbx2=0h mbx3=0h.
+thin-low 1:0:0:3 | sd 1:0:0:3: Warning! Received an indication that the LUN reached a thin provisioning soft threshold.
+transport-error 1:0:0:3 | sd 1:0:0:3: alua: rtpg failed, result 0x30000
+io-error nbd0 | block nbd0: Other side returned error (5)
+timeout nbd0 | block nbd0: Possible stuck request 00000000abcdabcd: control (read@1234,4096B). Runtime 150 seconds
+medium-error ata5.00 | ata5.00: error: { UNC }
+fs-shutdown sdb1 | XFS (sdb1): xfs_do_force_shutdown(0x2) called from line 1211 of file fs/xfs/xfs_log.c.
+fs-corruption dm-3 | XFS (dm-3): Unmount and run xfs_repair
+fs-old-errors sdb1 | EXT4-fs (sdb1): warning: mounting fs with errors, running e2fsck is recommended
+fs-error sdb1 | EXT4-fs warning (device sdb1): f:1020: inode #2: comm ls: error -5 reading directory block
+fs-write-lost sdb1 | BTRFS warning (device sdb1): lost page write due to IO error on /dev/sdb1 (-5)
+fs-corruption sdb1 | BTRFS critical (device sdb1): unable to find logical 1234 length 4096
+fs-shutdown sdb1 | F2FS-fs (sdb1): Stopped filesystem due to reason: 3
+fs-error sdb1 | OCFS2: ERROR (device sdb1): ocfs2_validate_inode_block: Invalid dinode #12
+cluster-fs-stopped node | gfs2: fsid=c1:fs0.1: fatal: filesystem consistency error
+cluster-fs-stopped node | gfs2: fsid=c1:fs0.1: withdrawn
+io-error drbd0 | drbd r0/0 drbd0: local WRITE IO error sector 1234+8 on sdb
+device-gone drbd0 | block drbd0: Local IO failed in __req_mod. Detaching...
+cache-failed 253:5 | device-mapper: cache: 253:5: aborting current metadata transaction
+pool-suspended tank | WARNING: MMP writes to pool 'tank' have not succeeded in over 60 s; suspending pool. Hrtime 12
+server-silent nas1 | lockd: server nas1 not responding, still trying
+server-back nas1 | lockd: server nas1 OK
+udev-stuck node | sdb: Worker [9123] processing SEQNUM=5123 is taking a long time
+udev-stuck node | sdb: Worker [9123] processing SEQNUM=5123 killed
+unnamed-fault node | nvme nvme4: Identify namespace failed (-5)
+unnamed-fault node | device-mapper: clone: dm-4: Metadata operation failed
+unnamed-fault node | kvdo0:journalQ: Completing write VIO for LBN 12 with error after journal: kvdo: Read only
+unnamed-fault node | JBD2: Error while async write back metadata bh 12
 medium-error sdc | critical medium error, dev sdc, sector 8201 op 0x0:(READ) flags 0x80700 phys_seg 1 prio class 2
 medium-error sdc | blk_update_request: critical medium error, dev sdc, sector 8201 op 0x0:(READ) flags 0x0 phys_seg 1
 medium-error sdc | print_req_error: critical medium error, dev sdc, sector 8201
@@ -247,6 +293,56 @@ files-full node | VFS: file-max limit 1024 reached
 iommu-fault node | DMAR: [DMA Read] Request device [05:00.0] PASID ffffffff fault addr ff000000
 iommu-fault node | AMD-Vi: Event logged [IO_PAGE_FAULT device=05:00.0 domain=0x0012 address=0x0 flags=0x0020]
 controller-fault 0000:05:00.0 | nvme 0000:05:00.0: Refused to change power state, currently in D3
+controller-alarm 0000:3b:00.0 | megaraid_sas 0000:3b:00.0: 9117 (642437832s/0x0001/CRIT) - VD 00/0 is now DEGRADED
+controller-alarm 0000:3b:00.0 | megaraid_sas 0000:3b:00.0: 7 (boot + 12s/0x0020/CRIT) - Battery needs replacement
+controller-fatal 0000:3b:00.0 | megaraid_sas 0000:3b:00.0: 9118 (642437832s/0x0001/FATAL) - VD 00/0 is now OFFLINE
+timeout 0:2:0:0 | sd 0:2:0:0: [sda] tag#55 OCR is requested due to IO timeout!!
+abort 0000:05:00.0 | qla2xxx [0000:05:00.0]-801c:7: Abort command issued nexus=7:0:3 --  1 2002.
+reset 0000:05:00.0 | qla2xxx [0000:05:00.0]-8009:7: DEVICE RESET ISSUED nexus=7:0:3 cmd=00000000abcdabcd.
+reset 0000:81:00.0 | lpfc 0000:81:00.0: 0:(0):0713 SCSI layer issued Device Reset (0, 3) return x2002
+session-error 0000:81:00.0 | lpfc 0000:81:00.0: 0:(0):0203 Devloss timeout on WWPN 50:06:01:60:3b:a0:12:34 NPort x010200
+sense-medium nvme0n1 | nvme0n1: I/O Cmd(0x2) @ LBA 12, 8 blocks, I/O Error (sct 0x2 / sc 0x81) DNR
+sense-medium nvme0n1 | nvme0n1: Write(0x1) @ LBA 12, 8 blocks, Write Fault (sct 0x2 / sc 0x80)
+path-wait nvme0n1 | block nvme0n1: no usable path - requeuing I/O
+io-error nvme0n1 | block nvme0n1: no available path - failing I/O
+controller-fault 0000:00:14.0 | xhci_hcd 0000:00:14.0: HC died; cleaning up
+slot-empty 0000:00:03.0 | pcieport 0000:00:03.0: pciehp: Slot(5): Card not present
+array-failed md3 | md/raid0:md3: Disk failure on sdb1 detected, failing array.
+array-failed md3 | md/linearmd3: Disk failure on sdb1 detected, failing array.
+cache-failed bcache | bcache: bch_cache_set_error() error on 1b2c3d4e-0000: IO error reading bucket, disabling caching
+split-brain drbd0 | drbd r0/0 drbd0 node2: Split-Brain detected but unresolved, dropping connection!
+device-gone drbd0 | block drbd0: disk( UpToDate -> Failed )
+volume-readonly kvdo0 | kvdo0:logQ0: Unrecoverable error, entering read-only mode: VDO Status: Out of space
+volume-readonly vdo0 | device-mapper: vdo0:journalQ: Unrecoverable error, entering read-only mode: VDO Status
+server-silent nas1 | CIFS VFS: Server nas1 has not responded in 120 seconds. Reconnecting...
+server-silent mds0 | ceph: mds0 hung
+server-back mds0 | ceph: mds0 came back
+client-abort node | ABORT_TASK: Found referenced iSCSI task_tag: 12
+fs-write-lost sda1 | EXT4-fs (sda1): failed to convert unwritten extents to written extents -- potential data loss!
+fs-error sda1 | EXT4-fs (sda1): previous I/O error to superblock detected
+fs-shutdown sda1 | XFS (sda1): Log I/O Error (0x2) detected at xlog+0x6 [xfs] (xfs_log.c:13).  Shutting down filesystem.
+fs-corruption sda1 | BTRFS error (device sda1): unable to fixup (regular) error at logical 123 on dev /dev/sda1
+fs-shutdown GFS2 | GFS2: fsid=lab:data.0: about to withdraw this file system
+lacp-silent node | bond0: Warning: No 802.3ad response from the link partner for any adapters in the bond
+module-error 0000:3b:00.0 | mlx5_core 0000:3b:00.0: Port module event[error]: module 0, Cable error, Bus stuck
+controller-hot 0000:3b:00.0 | mlx5_core 0000:3b:00.0: temp_warn:141:(pid 0): High temperature on sensors
+nic-down node | igb 0000:3b:00.0 eth0: igb: eth0 NIC Link is Down
+oom-kill node | Out of memory: Kill process 1234 (ceph-osd) score 123 or sacrifice child
+kernel-bug node | general protection fault, probably for non-canonical address 0xdead000000000100: 0000 [#1]
+kernel-bug node | general protection fault: 0000 [#1] SMP
+kernel-bug node | Internal error: Oops: 96000004 [#1] SMP
+swap-error node | Write-error on swap-device (253:1:1234)
+alloc-failure node | XFS: cp(1234) possible memory allocation deadlock size 65552 in kmem_realloc (mode:0x250)
+memory-uncorrected node | mce: Uncorrected hardware memory error in user-access at 1234
+failure-predicted sdb | Device: /dev/sdb [SAT], FAILED SMART self-check. BACK UP DATA NOW!
+failure-predicted sdb | Device: /dev/sdb [SAT], Failed SMART usage Attribute: 5 Reallocated_Sector_Ct.
+pending-sectors sdb | Device: /dev/sdb [SAT], 16 Currently unreadable (pending) sectors (changed +8)
+pending-sectors sdb | Device: /dev/sdb [SAT], 16 Offline uncorrectable sectors
+error-count sdb | Device: /dev/sdb [SAT], ATA error count increased from 3 to 5
+selftest-failed sdb | Device: /dev/sdb [SAT], Self-Test Log error count increased from 0 to 1
+critical-warning nvme0 | Device: /dev/nvme0, Critical Warning (0x04): Reliability
+member-failed sdb1 | Fail event detected on md device /dev/md0, component device /dev/sdb1
+degraded-array md0 | DegradedArray event detected on md device /dev/md0
 """
 CASES = [tuple(part.strip(" ") for part in line.split(" | ", 1)) for line in UNDERSTOOD.strip().splitlines()]
 
@@ -290,6 +386,17 @@ loop3: rw=0, want=8, limit=4
 clocksource: Switched to clocksource hpet
 sd 6:0:3:0: [sdc] Write Protect is on
 net_ratelimit: 12 callbacks suppressed
+megaraid_sas 0000:3b:00.0: 9115 (642437832s/0x0002/WARN) - Unexpected sense: PD 04(e0x20/s4)
+megaraid_sas 0000:3b:00.0: 9120 (642437832s/0x0001/info) - Patrol Read complete
+nvme0n1: Dataset Management(0x9) @ LBA 12, 8 blocks, Invalid Field in Command (sct 0x0 / sc 0x2) DNR
+Device: /dev/sdb [SAT], SMART Usage Attribute: 194 Temperature_Celsius changed from 67 to 66
+Device: /dev/sdb [SAT], SMART Prefailure Attribute: 1 Raw_Read_Error_Rate changed from 82 to 83
+Device: /dev/sdb [SAT], is SMART capable. Adding to "monitor" list.
+NewArray event detected on md device /dev/md0
+RebuildFinished event detected on md device /dev/md0
+DegradedArray event detected on md device /dev/md/payroll
+block drbd0: disk( Attaching -> UpToDate )
+pcieport 0000:00:03.0: pciehp: Slot(5): Card present
 """
 
 
@@ -327,6 +434,9 @@ def test_free_text_behind_a_message_is_not_kept() -> None:
 
 
 @pytest.mark.parametrize("text", [
+    "drbd r0/0 drbd0 payroll: Split-Brain detected but unresolved",
+    "GFS2: fsid=payroll:payroll.0: File system withdrawn",
+    "Fail event detected on md device /dev/md/payroll, component device /dev/sdb1",
     "payroll: sdc - tur checker reports path is down", "md/raid:payroll: Disk failure on sdc1, disabling device.",
     "md/raid1:payroll: sdc1: rescheduling sector 8200", "drbd payroll/0 drbd0: disk( UpToDate -> Failed )",
     "eid=12 class=io pool='payroll' vdev=sdc size=4096",
@@ -367,3 +477,32 @@ def test_messages_of_the_rate_limit_are_counted_for_requests_only() -> None:
     assert suppressed("blk_print_req_error: 12 callbacks suppressed") == 12
     assert suppressed("buffer_io_error: 3 callbacks suppressed") == 3
     assert suppressed("net_ratelimit: 12 callbacks suppressed") == 0
+
+
+@pytest.mark.parametrize("text", [
+    "nvme nvme0: Shutdown timeout set to 10 seconds", "nvme nvme0: failed to set APST feature (2)",
+    "sd 0:0:0:0: [sda] Asking for cache data failed", "sd 0:0:0:0: [sda] No Caching mode page found",
+    "EXT4-fs (sda1): re-mounted abcd r/w. Quota mode: none. Opts: errors=remount-ro", "XFS (sdb1): Ending clean mount",
+    "scsi host3: iSCSI Initiator over TCP/IP", "ata5: SATA link down (SStatus 0 SControl 300)", "md: md0: resync done.",
+    "BTRFS info (device sda): using crc32c (crc32c-intel) checksum algorithm",
+    "libceph: osd3 (1)10.0.0.5:6801 socket closed (con state OPEN)",
+    "pcieport 0000:00:1c.0: AER: Corrected error received: 0000:01:00.0",
+    "mlx5_core 0000:01:00.0: E-Switch: Total vports 2", "nvme nvme0: 8/0/0 default/read/poll queues",
+    "device-mapper: multipath service-time: version 0.3.0 loaded", "nfs: server nas1 OK and without errors",
+    "ACPI Error: No handler for Region [SYSI] (0000000012345678)", "usb 1-1: device descriptor read/64, error -71",
+])  # fmt: skip
+def test_what_drivers_say_on_healthy_nodes_is_no_fault(text: str) -> None:
+    message = understood(text)
+    assert message is None or message.kind != "unnamed-fault"
+
+
+@pytest.mark.parametrize(("text", "kept"), [
+    ("md/raid6:payroll: cannot start dirty degraded array.", "md/raid6:-cannot"),
+    ("megaraid_sas 0000:02:00.0: reset of payroll timed out", "megaraid_sas 0000:02:00.0: -timed out"),
+    ("CIFS: VFS: \\\\payroll invalidate failed", "CIFS: -invalid"),
+])  # fmt: skip
+def test_of_an_unclassified_fault_only_driver_and_fault_are_kept(text: str, kept: str) -> None:
+    message = understood(text)
+    assert message is not None
+    assert (message.kind, message.text) == ("unnamed-fault", kept)
+    assert understood(message.text) == message

@@ -23,8 +23,8 @@ from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Severity, Unchecked
 from sdstop.core.host import Absent, Denied, Malformed
 from sdstop.readings.limit import Limit
-from sdstop.rules.qos_partial import QOS_PARTIAL
-from sdstop.rules.volume_qos_saturated import VOLUME_QOS_SATURATED
+from sdstop.rules.limits.qos_partial import QOS_PARTIAL
+from sdstop.rules.limits.volume_qos_saturated import VOLUME_QOS_SATURATED
 from tests.nodes.frames import Files, Judged, value
 
 DOMAIN = """<domstatus state='running'><domain type='kvm' id='3'><name>web</name><devices>

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
+from sdstop.collectors.md.mdstat import fault
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Malformed
@@ -390,3 +391,11 @@ def test_a_shape_in_sysfs_that_is_not_that_of_mdstat_is_a_contradiction(files: d
     host = EvidenceHost.of({MDSTAT: text} | {f"/sys/block/md0/md/{name}": value for name, value in files.items()})
     list(MDRAID.read(host))
     assert [defect.reason for defect in host.defects] == said
+
+
+def test_an_array_of_which_more_members_work_than_are_listed_is_not_whole() -> None:
+    assert fault(mdstat(RAID5)) == ""
+    assert fault(mdstat(RECOVERY)) == ""
+    assert fault(mdstat(RAID5.replace(" sda1[0]", ""))) == "md0: fewer members listed than work"
+    assert fault(mdstat(RECOVERY.replace(" sdb1[1]", "", 1))) == ""  # 3 listed beside the failed and the spare: 2 work
+    assert fault(mdstat(RECOVERY.replace(" sdb1[1] sda1[0]", ""))) == "md0: fewer members listed than work"

@@ -16,11 +16,11 @@ from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Severity
 from sdstop.core.host import Absent, Denied, Failed, Malformed
 from sdstop.readings.cluster import Cluster, ClusterNode
-from sdstop.rules.cluster_constraint_left import CLUSTER_CONSTRAINT_LEFT
-from sdstop.rules.cluster_degraded import CLUSTER_DEGRADED
-from sdstop.rules.cluster_fencing import CLUSTER_FENCING
-from sdstop.rules.cluster_resource_failed import CLUSTER_RESOURCE_FAILED
-from sdstop.rules.mdm_no_redundancy import MDM_NO_REDUNDANCY
+from sdstop.rules.clusters.cluster_degraded import CLUSTER_DEGRADED
+from sdstop.rules.clusters.mdm_no_redundancy import MDM_NO_REDUNDANCY
+from sdstop.rules.pacemaker.cluster_constraint_left import CLUSTER_CONSTRAINT_LEFT
+from sdstop.rules.pacemaker.cluster_fencing import CLUSTER_FENCING
+from sdstop.rules.pacemaker.cluster_resource_failed import CLUSTER_RESOURCE_FAILED
 from tests.nodes.frames import Judged, value
 from tests.nodes.pacemaker import (
     COROSYNC,

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
-from sdstop.collectors.health.raid import DETAIL, PROGRAMS, QUESTIONS, RAID
+from sdstop.collectors.health.raid import DETAIL, PROGRAMS, PROGRAMS_2, QUESTIONS, RAID
 from sdstop.collectors.health.raid_readings import RaidController, RaidDisk, RaidVolume
 from sdstop.core.evidence import Evidence, Outcome, command_key
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Finding, Gap, RuledOut, Severity, Unchecked
 from sdstop.core.host import Absent, Denied, Malformed
-from sdstop.rules.cache_unprotected import CACHE_UNPROTECTED
-from sdstop.rules.disk_failing import DISK_FAILING
-from sdstop.rules.raid_volume_degraded import RAID_VOLUME_DEGRADED
+from sdstop.rules.arrays.cache_unprotected import CACHE_UNPROTECTED
+from sdstop.rules.arrays.raid_volume_degraded import RAID_VOLUME_DEGRADED
+from sdstop.rules.disks.disk_failing import DISK_FAILING
 from tests.nodes.frames import Judged
 from tests.nodes.raid import controller, disk, reply, volume
 
@@ -330,6 +331,127 @@ def test_write_cache_without_battery_of_hpe() -> None:
 def test_a_disk_without_a_status_is_cut_off() -> None:
     with pytest.raises(Malformed):
         read({"cmd:ssacli ctrl all show config detail": SSACLI[: SSACLI.rindex("Status: Failed")]})
+
+
+SHORT = """
+Smart Array P440ar in Slot 0 (Embedded)   (sn: PDNLH0BRH8V3LM)
+
+   Port Name: 1I
+   Internal Drive Cage at Port 1I, Box 1, OK
+
+   Array A (SAS, Unused Space: 0  MB)
+
+      logicaldrive 1 (558.73 GB, RAID 1, Interim Recovery Mode)
+      logicaldrive 2 (1.1 TB, RAID 1+0, OK)
+
+      physicaldrive 1I:1:1 (port 1I:box 1:bay 1, SAS HDD, 600 GB, OK)
+      physicaldrive 1I:1:2 (port 1I:box 1:bay 2, SAS HDD, 600 GB, Failed)
+      physicaldrive 1I:1:3 (port 1I:box 1:bay 3, SAS HDD, 600 GB, Predictive Failure)
+      physicaldrive 1I:1:4 (port 1I:box 1:bay 4, SAS HDD, 600 GB, OK, spare)
+"""
+
+
+def test_the_short_form_of_ssacli() -> None:
+    key = "cmd:ssacli ctrl all show config"
+    found = read({key: SHORT})
+    assert (found["slot 0/ld 1"].whole, found["slot 0/ld 1"].level, found["slot 0/ld 2"].whole) == (False, "1", True)
+    disks = [found[f"slot 0/1I:1:{number}"] for number in (1, 2, 3, 4)]
+    assert [(disk.good, disk.predicted) for disk in disks] == [(True, 0), (False, 0), (True, 1), (True, 0)]
+    said = Judged((RAID,), [DISK_FAILING, RAID_VOLUME_DEGRADED], [(0.0, {key: SHORT})])
+    assert {(each.rule, each.subject) for each in said.all if isinstance(each, Finding)} == {
+        ("disk-failing", "slot 0/1I:1:2"), ("disk-failing", "slot 0/1I:1:3"), ("raid-volume-degraded", "slot 0/ld 1"),
+    }  # fmt: skip
+
+
+def test_a_bad_battery_is_a_warning_although_no_volume_is_shown() -> None:
+    text = (
+        "Smart Array P440ar in Slot 0 (Embedded)\n   Controller Status: OK\n   Cache Status: OK\n"
+        "   Battery/Capacitor Status: {}\n"
+    )
+    for word, severity in (("Failed (Replace Batteries)", Severity.WARNING), ("OK", None)):
+        said = Judged((RAID,), [CACHE_UNPROTECTED], [(0.0, {"cmd:ssacli ctrl all show status": text.format(word)})])
+        found = [each.severity for each in said.all if isinstance(each, Finding)]
+        assert found == ([severity] if severity else [])
+
+
+@pytest.mark.parametrize(("word", "severity"), [
+    ("Needs Attention", Severity.WARNING), ("Failed", Severity.CRITICAL), ("Optimal", None),
+])  # fmt: skip
+def test_a_controller_that_reports_a_fault_nothing_else_shows(word: str, severity: Severity | None) -> None:
+    said = judged(controller().replace('"Controller Status": "Optimal"', f'"Controller Status": "{word}"'))
+    found = [(each.rule, each.subject, each.severity) for each in said.all if isinstance(each, Finding)]
+    assert found == ([("raid-volume-degraded", "c0", severity)] if severity else [])
+
+
+def test_a_fault_of_a_controller_that_a_volume_or_disk_explains_is_one_finding() -> None:
+    text = controller(state="Dgrd", disks={0: "Onln", 1: "Onln", 2: "Offln"})
+    said = judged(text.replace('"Controller Status": "Optimal"', '"Controller Status": "Needs Attention"'))
+    assert "c0" not in {each.subject for each in said.all if isinstance(each, Finding)}
+
+
+STORCLI2 = """
+CLI Version = 008.0007.0000.0012 Apr 12, 2024
+Operating system = Linux6.1.0
+Controller = 0
+Status = Success
+Description = None
+
+Virtual Drives = 2
+
+VD LIST :
+=======
+
+-------------------------------------------------------------------------------
+DG/VD TYPE  State Access CurrentCache DefaultWriteCache       Size Name
+-------------------------------------------------------------------------------
+1/1   RAID1 Optl  RW     NR,WB        WB                 3.637 TiB os
+2/2   RAID5 Dgrd  RW     R,WT         WB                14.550 TiB data
+-------------------------------------------------------------------------------
+
+PD LIST :
+=======
+
+--------------------------------------------------------------------------------------
+EID:Slt PID State    Status  DG Size      Intf Med SED_Type SeSz Model       Sp LU/NS Count Alt-EID
+--------------------------------------------------------------------------------------
+322:0   312 Conf     Online  1  3.637 TiB SAS  HDD -        512B ST4000NM001A U            1 -
+322:1   313 Conf     Offline 2  3.637 TiB SAS  HDD -        512B ST4000NM001A U            1 -
+322:2   314 UConf    Good    -  3.637 TiB SAS  SSD -        512B KPM6XRUG3T84 U            1 -
+322:3   315 ConfDgrd Online  2  3.637 TiB SAS  HDD -        512B ST4000NM001A U            1 -
+322:4   316 Conf     Odd     2  3.637 TiB SAS  HDD -        512B ST4000NM001A U            1 -
+--------------------------------------------------------------------------------------
+"""
+
+
+def test_text_of_storcli2() -> None:
+    """By its documentation and by programs that read it; never compared with a real one."""
+    found = read({"cmd:storcli2 /c0 show all": STORCLI2})
+    assert (found["c0/v1"].whole, found["c0/v1"].write_back, found["c0/v1"].configured) == (True, True, True)
+    assert (found["c0/v2"].whole, found["c0/v2"].write_back, found["c0/v2"].configured) == (False, False, True)
+    assert [found[f"c0/e322/s{slot}"].good for slot in range(5)] == [True, False, True, False, None]
+    assert (found["c0/e322/s1"].state, found["c0/e322/s1"].volume, found["c0/e322/s2"].flash) == (
+        "Conf Offline", "c0/v2", True,
+    )  # fmt: skip
+
+
+def test_storcli2_is_asked_where_the_kernel_has_its_driver() -> None:
+    text = json.dumps({"Controllers": [{
+        "Command Status": {"Controller": 0, "Status": "Success"},
+        "Response Data": {
+            "VD LIST": [{"DG/VD": "1/1", "TYPE": "RAID1", "State": "Pdgd", "CurrentCache": "NR,WB"}],
+            "PD LIST": [{"EID:Slt": "322:0", "PID": 312, "State": "Conf", "Status": "Online", "DG": 1}],
+        },
+    }]})  # fmt: skip
+    key = command_key((PROGRAMS_2[2], *QUESTIONS[0]))
+    found = read({key: text, "/sys/bus/pci/drivers/mpi3mr/0000:05:00.0/class": "0x010400\n"})
+    assert (found["c0/v1"].whole, found["c0/e322/s0"].good, found["c0/e322/s0"].volume) == (False, True, "c0/v1")
+
+
+@pytest.mark.parametrize("row", ["2/2   RAID5 Dgrd  RW     R,WT", "322:1   313 Conf     Offline"])
+def test_a_row_that_is_not_understood_makes_the_table_malformed(row: str) -> None:
+    """A volume that is left out would be one that nobody misses."""
+    with pytest.raises(Malformed):
+        read({"cmd:storcli2 /c0 show all": STORCLI2.replace(row, "??   RAID5 Dgrd")})
 
 
 def test_the_programs_only_show() -> None:

@@ -13,8 +13,8 @@ from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.joins import GroupKind
 from sdstop.core.session import Session
 from sdstop.core.topology import Topologies
-from sdstop.rules.slow_device import SLOW_DEVICE
-from sdstop.rules.slow_stripe_member import SLOW_STRIPE_MEMBER
+from sdstop.rules.arrays.slow_stripe_member import SLOW_STRIPE_MEMBER
+from sdstop.rules.disks.slow_device import SLOW_DEVICE
 from tests.nodes import peers
 from tests.nodes.rows import row
 from tests.rules.stripes import Files, Load, frames

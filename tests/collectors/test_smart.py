@@ -58,6 +58,32 @@ def test_raw_values_with_more_numbers_count_as_smartctl_prints_them() -> None:
     assert of(ata({5: "24 (0 3)"})).reallocated == 24
 
 
+@pytest.mark.parametrize(("number", "name", "value", "raw", "used"), [
+    (233, "Media_Wearout_Indicator", 97, "0", 0.03),
+    (233, "Media_Wearout_Indicator", 1, "0", 0.99),
+    (233, "Media_Wearout_Indicator", 0, "5567", None),
+    (177, "Wear_Leveling_Count", 0, "98", None),
+    (177, "Wear_Leveling_Count", 99, "12", 0.01),
+    (230, "Media_Wearout_Indicator", 1, "0x005d0014005d", 0.0),
+    (230, "Media_Wearout_Indicator", 37, "0x25060d282506", 0.37),
+    (230, "Media_Wearout_Indicator", 100, "12", None),
+])  # fmt: skip
+def test_wear_is_read_where_the_vendor_keeps_it(
+    number: int, name: str, value: int, raw: str, used: float | None
+) -> None:
+    """New disks of SanDisk and Western Digital have the value 1, which other vendors give to worn ones."""
+    document = json.loads(ata(rotation=0))
+    row = {"id": number, "name": name, "value": value, "worst": value, "thresh": 0, "raw": {"value": 0, "string": raw}}
+    document["ata_smart_attributes"]["table"].append(row)
+    assert of(json.dumps(document)).used == used
+
+
+def test_endurance_that_smartctl_normalized_is_used_where_the_disk_has_no_other() -> None:
+    assert of(scsi(endurance_used={"current_percent": 93})).used == 0.93
+    assert of(ata(rotation=0, endurance_used={"current_percent": 12})).used == 0.12
+    assert of(ata(rotation=0, endurance_used={"current_percent": 300})).used is None
+
+
 def test_a_sas_disk() -> None:
     row = of(scsi(defects=4, uncorrected=5))
     assert (row.protocol, row.reallocated, row.uncorrected, row.hot, row.model) == (

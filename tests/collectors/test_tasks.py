@@ -16,10 +16,11 @@ from sdstop.collectors.system.task_place import Mount, parse_mounts
 from sdstop.collectors.system.task_scan import MOST, SHARE, TaskScan, parse_moved, parse_stat, parse_switches
 from sdstop.collectors.system.tasks import TASKS, BlockedTask, BlockedTasks, parse
 from sdstop.core.evidence_host import EvidenceHost
-from sdstop.core.host import Absent, Denied, Host, Malformed
+from sdstop.core.host import Absent, Denied, Malformed
 from sdstop.core.model import Reading, Rows
 from sdstop.node.live import LiveHost
 from tests.needs import CLONE, fixture_needs
+from tests.nodes.counting import Counting
 
 INIT = {"/proc/1/stat": "1 (systemd) S 0 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 12 22 33"}
 MOUNTS = """22 1 8:1 / / rw - ext4 /dev/sda1 rw
@@ -39,34 +40,6 @@ NODES = {
     "/sys/class/block/sdb/dev": "8:16",
     "/sys/class/block/dm-3/dev": "253:3",
 }
-
-
-class Counting(Host):
-    """Delegates to a host and counts reads by path."""
-
-    def __init__(self, host: Host) -> None:
-        self.host = host
-        self.reads: list[str] = []
-        self.denied = ""
-
-    def read(self, path: str) -> bytes:
-        self.reads.append(path)
-        return self.host.read(path)
-
-    def entries(self, path: str) -> list[str]:
-        self.reads.append(f"list:{path}")
-        if path == self.denied:
-            raise Denied(path, "needs root")
-        return self.host.entries(path)
-
-    def link(self, path: str) -> str:
-        return self.host.link(path)
-
-    def run(self, argv: Any, deadline: float = 10.0) -> Any:
-        raise AssertionError(argv, deadline)
-
-    def answer(self, question: str) -> Any:
-        raise AssertionError(question)
 
 
 def stat(pid: int, name: str, state: str, *, kernel: bool = False, threads: int = 1, started: int = 2041) -> str:
@@ -259,6 +232,56 @@ def test_between_full_scans_only_known_tasks_are_read() -> None:
     third = Counting(first.host)
     scanner(third)
     assert sum(path.endswith("/stat") for path in third.reads) == 52
+
+
+def asleep(pid: int, ran: int, **more: Any) -> dict[str, str]:
+    """Return the files of a process that has run for some nanoseconds."""
+    return task(pid, **{"state": "S", **more}) | {f"/proc/{pid}/schedstat": f"{ran} 0 1\n"}
+
+
+def stats_read(scanner: TaskScan, *tasks: Mapping[str, str]) -> tuple[list[str], list[int]]:
+    """Return whose stat files a full scan reads, and which tasks it finds."""
+    host = Counting(EvidenceHost.of(INIT | NODES | {key: text for each in tasks for key, text in each.items()}))
+    scanner.due = 0.0
+    found = [row["task"] for row in scanner(host)[1:]]
+    return [path for path in host.reads if path.endswith("/stat") and path != "/proc/1/stat"], found
+
+
+def test_of_tasks_that_have_not_run_since_the_last_scan_the_state_is_known() -> None:
+    scanner = TaskScan()
+    assert stats_read(scanner, asleep(71, 5), asleep(72, 6)) == (["/proc/71/stat", "/proc/72/stat"], [])
+    assert stats_read(scanner, asleep(71, 5), asleep(72, 6)) == ([], [])
+    assert stats_read(scanner, asleep(71, 5), asleep(72, 9, state="D")) == (["/proc/72/stat"], [72])
+    assert stats_read(scanner, asleep(71, 5), asleep(72, 9, state="D")) == (["/proc/72/stat"], [72])  # still there
+    assert stats_read(scanner, asleep(72, 10)) == (["/proc/72/stat"], [])
+    assert stats_read(scanner, asleep(71, 5, state="D"), asleep(72, 10)) == (["/proc/71/stat"], [71])  # another one
+
+
+def test_without_counts_every_state_is_read() -> None:
+    scanner = TaskScan()
+    for text in ("0 0 0\n", ""):
+        uncounted = task(71, state="S") | {"/proc/71/schedstat": text}
+        assert stats_read(scanner, uncounted) == (["/proc/71/stat"], [])
+        assert stats_read(scanner, uncounted | task(71)) == (["/proc/71/stat"], [71])
+
+
+def test_each_thread_is_asked_whether_it_has_run() -> None:
+    def process(ran: int, state: str, threads: int = 2) -> dict[str, str]:
+        folder = "/proc/80/task"
+        found = {f"{folder}/80/schedstat": "5 0 1\n", f"{folder}/80/stat": stat(80, "db", "S", threads=threads)}
+        if threads > 1:
+            found |= {f"{folder}/81/schedstat": f"{ran} 0 1\n", f"{folder}/81/stat": stat(81, "io", state)}
+        main = {name.replace("/task/80", ""): text for name, text in found.items() if "/task/80/" in name}
+        return found | main
+
+    scanner = TaskScan()
+    assert stats_read(scanner, process(5, "S"))[1] == []
+    assert stats_read(scanner, process(5, "S")) == ([], [])
+    assert stats_read(scanner, process(6, "D")) == (["/proc/80/task/81/stat"], [81])
+    assert stats_read(scanner, process(7, "S", threads=1))[1] == []
+    ran = {"/proc/80/schedstat": "6 0 1\n"}  # a process of one thread runs to start another
+    assert stats_read(scanner, process(7, "S", threads=1))[1] == []
+    assert stats_read(scanner, process(7, "D") | ran)[1] == [81]
 
 
 def test_a_task_that_woke_up_is_gone_at_once() -> None:

@@ -180,6 +180,13 @@ def test_several_pools_and_none() -> None:
         parse("internal error: unknown error")
 
 
+@pytest.mark.parametrize(("pool", "device"), [("DEGRADFD", "ONLINE"), ("ONLINE", "FAULTFD")])
+def test_a_state_that_is_not_understood_makes_nothing_good(pool: str, device: str) -> None:
+    text = status(tree((1, "sda1", device)), state=pool)
+    assert zpool_status.fault(text).startswith("state not understood")
+    assert zpool_status.fault(status(tree((1, "sda1", "ONLINE")))) == ""
+
+
 def test_lost_data() -> None:
     (pool,) = rows(Pool, node(status(tree((1, "sda1", "ONLINE")), errors="4 data errors, use '-v' for a list")))
     assert (pool.data_errors, pool.errors) == (4, "4 data errors, use '-v' for a list")

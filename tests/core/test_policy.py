@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
+from msgspec.structs import replace
 
 from sdstop.collectors import BUILTIN
 from sdstop.core.diagnosis import Judgement
@@ -138,3 +139,52 @@ def test_thresholds_of_single_things() -> None:
     assert left == found - {"vol:canary@10.20.0.201"}
     subjects = [name for verdict in judgement.ruled_out if verdict.rule == rule for name in verdict.subjects]
     assert len(subjects) == len(set(subjects))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "wanted"),
+    [
+        ("md0/sdd", Severity.INFO),
+        ("md0/wwn-0x5000c500378cfa23", Severity.INFO),
+        ("*0x5000c500378cfa23", Severity.INFO),
+        ("md0/disk/by-path/pci-0000:3b:00.0-sas-phy3-lun-0", Severity.INFO),
+        ("md0/wwn-0x5000c500378cfa24", Severity.WARNING),  # another disk
+        ("wwn-0x5000c500378cfa23", Severity.WARNING),  # the disk, but not in md0
+        ("md0/sde", Severity.WARNING),
+        ("md0/8:48", Severity.WARNING),  # numbers of devices change with each boot, as kernel names do
+    ],
+)
+def test_a_subject_is_accepted_by_any_of_its_names(pattern: str, wanted: Severity) -> None:
+    """The disk that is sdd today can be sdf after a boot; its WWN stays."""
+    policy = Policy(accepted=(Acceptance("ordered", "slow-stripe-member", pattern),))
+    assert severities(judged("slow-member", policy)[1])["slow-stripe-member"] is wanted
+
+
+def test_a_name_with_brackets_is_itself() -> None:
+    found = story("slow-member").session.head().judgement.findings[0]
+    hostile = replace(found, subject="vol:a[1]*")
+    assert Acceptance("known", subject="vol:a[1]*").covers(hostile, 0.0)
+    assert not Acceptance("known", subject="vol:a[1]*").covers(replace(found, subject="vol:b1"), 0.0)
+
+
+def test_thresholds_hold_for_a_thing_under_any_of_its_names() -> None:
+    found = story("lvm-failing").session.head().judgement.findings
+    assert any((each.rule, each.subject) == ("snapshot-filling", "vg2/backup") for each in found)
+    for name in ("mapper/vg2-backup", "LVM-*J012", "vg2/backup"):
+        limits = {"near_full": 1.0, "full": 1.0}
+        _, judgement = judged("lvm-failing", Policy({"snapshot-filling": RulePolicy(subjects={name: limits})}))
+        kept = [each for each in judgement.findings if each.rule == "snapshot-filling"]
+        assert not [each for each in kept if each.subject == "vg2/backup"], name
+
+
+def test_of_several_acceptances_the_one_that_lasts_longest_counts() -> None:
+    taken = story("draid-one-dimm").session.head().now.taken
+    several = (
+        Acceptance("until tomorrow", DIMM, until=taken + 86400),
+        Acceptance("ended", DIMM, until=taken - 1),
+        Acceptance("until May", DIMM, until=taken + 1e6),
+    )
+    _, judgement = judged("draid-one-dimm", Policy(accepted=several))
+    (accepted,) = [each.accepted for each in judgement.findings if each.rule == DIMM]
+    assert accepted is not None
+    assert (accepted.reason, accepted.until) == ("until May", taken + 1e6)

@@ -15,7 +15,7 @@ from sdstop.core.history import Window
 from sdstop.core.host import Host
 from sdstop.core.joins import Identity, Naming
 from sdstop.core.model import Fact, Label, Name, Reading, Source
-from sdstop.rules.array_degraded import ARRAY_DEGRADED
+from sdstop.rules.arrays.array_degraded import ARRAY_DEGRADED
 from tests.nodes.frames import Judged
 
 TAGS = "/proc/tags"

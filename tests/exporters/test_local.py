@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import socket
 import stat
 import subprocess
@@ -12,11 +13,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
+from sdstop.cli.check import own_policy
 from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import Origin
 from sdstop.core.session import Session
@@ -27,6 +29,7 @@ from sdstop.exporters.local.frames import frame_line, header_line
 from sdstop.exporters.local.service import YOUNG, LocalService
 from sdstop.exporters.prometheus.metrics import Exposition
 from sdstop.rules import RULES
+from sdstop.tui.settings import config_places
 from tests.exporters.process import exporting, port_of
 from tests.fixtures import opened, story
 
@@ -375,6 +378,60 @@ def test_as_processes(tmp_path: Path) -> None:
     assert (gone.returncode, gone.stderr) == (1, f"sdstop: cannot attach to {path}: no exporter\n")
     both = sdstop("--attach", "--root", str(root))
     assert (both.returncode, both.stderr) == (2, "sdstop: cannot use --root with --attach\n")
+
+
+def test_settings_that_changed_are_named_until_they_are_in_effect(tmp_path: Path) -> None:
+    """A file that somebody edited without a reload makes `sdstop config` and the exporter differ."""
+    root, path = tmp_path / "root", tmp_path / "s"
+    (root / "proc").mkdir(parents=True)
+    (root / "proc" / "diskstats").write_text("   8       0 sda 100 0 800 10 5 0 40 3 0 13 13 0 0 0 0 0 0\n")
+    file = root / "config.toml"
+    file.write_text("")
+
+    def details() -> str:
+        return sdstop("check", "--socket", str(path)).stdout
+
+    def attached_policy() -> str:
+        with closing(AttachedFrames(str(path))) as frames:
+            return frames.header.origin.facts.get("policy", "")
+
+    with exporting(root, "--listen", "127.0.0.1:0", "--socket", path) as process:
+        port_of(process)
+        until(lambda: "exporter, " in details())
+        assert "CONFIGURATION" not in details()
+        assert attached_policy() == ""
+        file.write_text("[rules.tasks-stuck]\nenabled = false\n")
+        assert f"CONFIGURATION: {file} has changed; reload the exporter\n" in details()
+        process.send_signal(signal.SIGHUP)
+        until(lambda: "CONFIGURATION" not in details())
+        assert attached_policy() == '{"rules":{"tasks-stuck":{"enabled":false}}}'
+        file.write_text("[rules.tasks-stuk]\nenabled = true\n")
+        process.send_signal(signal.SIGHUP)  # refused: the old settings stay in effect
+        assert process.stderr is not None
+        assert "unknown rule" in process.stderr.readline()
+        assert "CONFIGURATION" in details()
+
+
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [('[ui]\ntime = "utc"\n', False), ("[rules.tasks-stuck]\nenabled = false\n", True), ("[[[", True)],
+)
+def test_a_policy_of_the_caller_is_not_that_of_the_exporter(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, counts: bool
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "sdstop").mkdir()
+    own = tmp_path / "sdstop" / "config.toml"
+    own.write_text(text)
+    assert (Path(own_policy()) in config_places()) is counts
+    monkeypatch.setattr(client.os, "geteuid", lambda: 1234)  # type: ignore[attr-defined]
+    with served(story("quiet-node").session, tmp_path / "s") as (service, call):
+        path = str(tmp_path / "s")
+        if counts:
+            with pytest.raises(client.LocalError, match=r"does not use .*/sdstop/config\.toml"):
+                client.check(path, ASKED, config=own_policy())
+        call(lambda: setattr(service, "config", [str(own)]))  # an exporter of the same user
+        assert client.check(path, ASKED, config=own_policy())[0] == 0
 
 
 @pytest.mark.bench

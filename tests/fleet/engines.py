@@ -55,21 +55,27 @@ def prometheus(
     prefix: str = "",
     alerts: str = "",
     pace: str = "1s",
+    replica: str = "",
 ) -> Iterator[str]:
     """Run a Prometheus over `folder`/data; `scrape` is the list of scrape configurations as YAML.
 
-    `alerts` is the address of an Alertmanager, `pace` the interval and the timeout of scrapes.
+    `alerts` is the address of an Alertmanager, `pace` the interval and the timeout of scrapes; a `replica` is one of
+    several servers that scrape the same.
     """
     config = folder / "prometheus.yml"
     config.write_text(
-        f"global: {{evaluation_interval: {evaluation}, scrape_interval: {pace}, scrape_timeout: {pace}}}\n"
+        f"global: {{evaluation_interval: {evaluation}, scrape_interval: {pace}, scrape_timeout: {pace}, "
+        f"external_labels: {{{f'replica: {replica}' if replica else ''}}}}}\n"
         f"rule_files: [{rules!r}]\nscrape_configs:\n{scrape}\n"
         if rules
         else f"scrape_configs:\n{scrape}\n"
     )
     if alerts:
         with config.open("a") as stream:
-            stream.write(f"alerting: {{alertmanagers: [{{static_configs: [{{targets: [{alerts!r}]}}]}}]}}\n")
+            stream.write(
+                f"alerting: {{alert_relabel_configs: [{{action: labeldrop, regex: replica}}], "
+                f"alertmanagers: [{{static_configs: [{{targets: [{alerts!r}]}}]}}]}}\n"
+            )
     port = free_port()
     argv = [
         "prometheus", f"--config.file={config}", f"--storage.tsdb.path={folder / 'data'}", "--log.level=warn",

@@ -8,7 +8,7 @@ import re
 import pytest
 from msgspec.structs import replace
 
-from sdstop.analysis.outlier import Trait, outliers
+from sdstop.analysis.comparison.outlier import Trait, outliers
 from sdstop.core.finding import Severity
 from sdstop.core.policy import Acceptance, Policy, RulePolicy
 from sdstop.fleet.answer import QueryAnswer

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 from textual.pilot import Pilot
 
-from sdstop.analysis.outlier import Trait, outliers
+from sdstop.analysis.comparison.outlier import Trait, outliers
 from sdstop.core.config_error import ConfigError
 from sdstop.core.finding import Severity
 from sdstop.fleet.answer import LabelledSeries, QueryAnswer

@@ -18,9 +18,9 @@ from sdstop.core.model import schema
 from sdstop.core.recording import RecordingHost
 from sdstop.core.session import Session
 from sdstop.node.live import LiveHost
-from sdstop.rules.frames_dropped import FRAMES_DROPPED
-from sdstop.rules.mtu_mismatch import MTU_MISMATCH
-from sdstop.rules.path_mtu_shrunk import PATH_MTU_SHRUNK
+from sdstop.rules.network.frames_dropped import FRAMES_DROPPED
+from sdstop.rules.network.mtu_mismatch import MTU_MISMATCH
+from sdstop.rules.network.path_mtu_shrunk import PATH_MTU_SHRUNK
 
 COLLECTORS: tuple[Collector, ...] = (NETWORK, INTERFACES, LINKS, TCP, PATHS)
 RULES = (MTU_MISMATCH, PATH_MTU_SHRUNK, FRAMES_DROPPED)

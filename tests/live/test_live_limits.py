@@ -19,7 +19,7 @@ from sdstop.core.finding import Finding, Severity
 from sdstop.core.recording import RecordingHost
 from sdstop.core.session import Session
 from sdstop.node.live import LiveHost
-from sdstop.rules.volume_qos_saturated import VOLUME_QOS_SATURATED
+from sdstop.rules.limits.volume_qos_saturated import VOLUME_QOS_SATURATED
 from tests.nodes.frames import check, value
 
 pytestmark = [pytest.mark.live, pytest.mark.needs("losetup", "loop devices", "I/O limits")]

@@ -21,7 +21,7 @@ from sdstop.core.model import Reading
 from sdstop.core.recording import RecordingHost
 from sdstop.core.session import Session
 from sdstop.node.live import LiveHost
-from sdstop.rules.phy_errors import PHY_ERRORS
+from sdstop.rules.fabric.phy_errors import PHY_ERRORS
 from tests.nodes.frames import Judged
 from tests.nodes.sas import GENERAL, LOG, Phy, files
 

@@ -12,8 +12,8 @@ from sdstop.collectors.fabric.hba_text import HBA_TEXT
 from sdstop.collectors.fabric.sgmap import ScsiDevice, parse
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Severity
-from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
-from sdstop.rules.hba_unbalanced import HBA_UNBALANCED
+from sdstop.rules.fabric.hba_oversubscribed import HBA_OVERSUBSCRIBED
+from sdstop.rules.fabric.hba_unbalanced import HBA_UNBALANCED
 from tests.nodes.frames import Judged
 from tests.nodes.hba import Card, files
 

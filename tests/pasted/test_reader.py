@@ -249,6 +249,24 @@ def test_the_screen_lists_outputs_that_are_not_understood() -> None:
     assert session.headline().code == UNKNOWN
 
 
+def test_the_output_of_a_command_that_no_source_reads_is_never_good(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = f"[root@a ~]# cat /proc/mdstat\n{MDSTAT}"
+    file = tmp_path / "ticket.txt"
+    file.write_text(f"Hello,\n\n{good}[root@a ~]# megacli -PDList -aALL\nAdapter #0\nFirmware state: Failed\n")
+    assert cli.execute(["check", "--from", str(file)]) == UNKNOWN
+    said = capsys.readouterr().out
+    assert "no usable data: megacli" in said
+    assert "megacli (no source reads this output (line 9))" in said
+    assert 'TEXT NOT UNDERSTOOD: line 1 "Hello,"' in said
+    file.write_text(
+        f"{good}[root@a ~]# date\nMon Nov 23 12:00:00 UTC 2026\n[root@a ~]# megacli -AdpSetProp\n[root@a ~]# "
+    )
+    assert cli.execute(["check", "--from", str(file)]) == OK
+    assert "NOT UNDERSTOOD" not in capsys.readouterr().out
+
+
 def test_a_command_without_output_is_not_missed() -> None:
     session = judged(f"[root@a ~]# cat /proc/mdstat\n{MDSTAT}[root@a ~]# zpool status\n[root@a ~]# ".encode())
     assert [each.text for each in accounts(session.origin, session.head().now)][-1] == "no output"
@@ -290,6 +308,12 @@ def test_a_line_of_backquotes_within_an_output_does_not_show_its_end() -> None:
 def test_an_empty_prompt_like_those_before_shows_the_end() -> None:
     assert read("# parts\npart 1\n 5\n# \n")[0]["cmd:parts"].fault == ""
     assert read("part 1\n 5\n#\n")[0]["cmd:parts"].outcome is Outcome.FAILED
+
+
+@pytest.mark.parametrize("stray", ["\n [ 1234.567890] md0: failed\n", " s[   12.345678] md/raid1:md0: failed\n"])
+def test_a_kernel_message_in_the_middle_of_an_output_is_a_fault(stray: str) -> None:
+    found = read(f"# parts\npart 1{stray} 5\n# ")[0]["cmd:parts"]
+    assert (found.outcome, found.detail) == (Outcome.FAILED, "incomplete: interrupted by messages of the kernel")
 
 
 def test_lines_that_watch_cut_are_a_fault() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.analysis.framing import TargetSizes, max_partial_share
+from sdstop.analysis.aoe.framing import TargetSizes, max_partial_share
 from sdstop.collectors.aoe.readings import (
     FALLBACK,
     MOST_SECTORS,

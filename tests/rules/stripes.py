@@ -15,10 +15,10 @@ from sdstop.core.diagnosis import Judgement
 from sdstop.core.evidence import Evidence, Frame, Origin
 from sdstop.core.finding import Finding
 from sdstop.core.session import Session
-from sdstop.rules.hot_stripe_member import HOT_STRIPE_MEMBER
-from sdstop.rules.slow_device import SLOW_DEVICE
-from sdstop.rules.slow_stripe_member import SLOW_STRIPE_MEMBER
-from sdstop.rules.stripe_convoy import STRIPE_CONVOY
+from sdstop.rules.arrays.hot_stripe_member import HOT_STRIPE_MEMBER
+from sdstop.rules.arrays.slow_stripe_member import SLOW_STRIPE_MEMBER
+from sdstop.rules.arrays.stripe_convoy import STRIPE_CONVOY
+from sdstop.rules.disks.slow_device import SLOW_DEVICE
 from tests.arrays import ArraySpec, Level, evidence, member_name, simulate
 
 RULES = (HOT_STRIPE_MEMBER, SLOW_STRIPE_MEMBER, STRIPE_CONVOY, SLOW_DEVICE)

@@ -11,8 +11,8 @@ from sdstop.collectors.block.devices import BLOCKDEV
 from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
 from sdstop.core.finding import Finding, Gap, RuledOut, Severity
-from sdstop.rules.array_degraded import ARRAY_DEGRADED
-from sdstop.rules.no_spare_left import NO_SPARE_LEFT
+from sdstop.rules.arrays.array_degraded import ARRAY_DEGRADED
+from sdstop.rules.arrays.no_spare_left import NO_SPARE_LEFT
 from tests.nodes.frames import Judged, check, value
 from tests.nodes.md import Disk, Node, run
 

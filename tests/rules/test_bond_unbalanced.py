@@ -7,12 +7,16 @@ from typing import Any
 
 import pytest
 
+from sdstop.collectors import BUILTIN
 from sdstop.collectors.network import proc_bonding
 from sdstop.collectors.network.interfaces import INTERFACES, NETWORK
 from sdstop.collectors.network.links import LINKS
+from sdstop.core.collector import texts_of
 from sdstop.core.finding import Damage, Gap, Severity
-from sdstop.rules.bond_unbalanced import BOND_UNBALANCED
-from sdstop.rules.link_saturated import LINK_SATURATED
+from sdstop.core.session import Session
+from sdstop.pasted.reader import read_pasted
+from sdstop.rules.network.bond_unbalanced import BOND_UNBALANCED
+from sdstop.rules.network.link_saturated import LINK_SATURATED
 from tests.nodes.frames import Files, Judged, value
 from tests.nodes.network import CLASS, Nic, files
 
@@ -216,6 +220,17 @@ def test_two_partners_are_named_as_the_cause_of_two_aggregators() -> None:
     said = judged(slaves={1: {"ad_aggregator_id": "2"}}, proc=files_of_proc).finding("bond0", RULE)
     assert said.cause == "eth1 leads to another LACP partner than the other slaves."
     assert value(said, "partners") == 2
+
+
+def test_a_pasted_bond_is_read_to_its_last_slave_although_root_sees_details_of_both_ends() -> None:
+    both = partners("00:1c:73:aa:bb:01", "00:1c:73:aa:bb:02").replace("Aggregator ID: 1", "Aggregator ID: 2")
+    both = both.replace("Aggregator ID: 2", "Aggregator ID: 1", 1)
+    text = f"root@n1:~# cat /proc/net/bonding/bond0\n{both}\nroot@n1:~# \n"
+    origin, frames = read_pasted(text.encode(), texts_of(BUILTIN))
+    session = Session(origin, BUILTIN, (BOND_UNBALANCED,))
+    session.feed_all(frames)
+    (found,) = session.head().judgement.findings
+    assert found.cause == "eth1 leads to another LACP partner than the other slaves."
 
 
 @pytest.mark.parametrize(("miimon", "mode", "found"), [

@@ -11,11 +11,11 @@ from msgspec.structs import replace
 from sdstop.core.finding import Finding, Unchecked
 from sdstop.core.model import Reading
 from sdstop.readings.cache import COUNTERS, Cache
-from sdstop.rules.cache_bypassed import CACHE_BYPASSED
-from sdstop.rules.cache_errors import CACHE_ERRORS
-from sdstop.rules.cache_full_of_dirty import CACHE_FULL_OF_DIRTY
-from sdstop.rules.cache_ineffective import CACHE_INEFFECTIVE
-from sdstop.rules.cache_sub_block_io import CACHE_SUB_BLOCK_IO
+from sdstop.rules.caches.cache_bypassed import CACHE_BYPASSED
+from sdstop.rules.caches.cache_errors import CACHE_ERRORS
+from sdstop.rules.caches.cache_full_of_dirty import CACHE_FULL_OF_DIRTY
+from sdstop.rules.caches.cache_ineffective import CACHE_INEFFECTIVE
+from sdstop.rules.caches.cache_sub_block_io import CACHE_SUB_BLOCK_IO
 from tests.nodes.cache_rows import KEY, judged, sizes
 from tests.nodes.frames import check
 

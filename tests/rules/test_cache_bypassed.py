@@ -10,8 +10,8 @@ from sdstop.core.finding import Severity
 from sdstop.core.model import Reading
 from sdstop.readings.cache import Cache
 from sdstop.readings.iosize import RequestSizes
-from sdstop.rules.cache_bypassed import CACHE_BYPASSED
-from sdstop.rules.cache_sub_block_io import CACHE_SUB_BLOCK_IO
+from sdstop.rules.caches.cache_bypassed import CACHE_BYPASSED
+from sdstop.rules.caches.cache_sub_block_io import CACHE_SUB_BLOCK_IO
 from tests.nodes.cache_rows import BCACHE, DM_CACHE, FLASHCACHE, judged, run, sized
 from tests.nodes.frames import value
 

@@ -10,9 +10,9 @@ from sdstop.core.finding import Finding, RuledOut, Severity
 from sdstop.core.format import duration
 from sdstop.readings.cache import Cache
 from sdstop.readings.disk import Disk
-from sdstop.rules.cache_errors import CACHE_ERRORS
-from sdstop.rules.cache_full_of_dirty import CACHE_FULL_OF_DIRTY
-from sdstop.rules.cache_ineffective import CACHE_INEFFECTIVE
+from sdstop.rules.caches.cache_errors import CACHE_ERRORS
+from sdstop.rules.caches.cache_full_of_dirty import CACHE_FULL_OF_DIRTY
+from sdstop.rules.caches.cache_ineffective import CACHE_INEFFECTIVE
 from tests.nodes.cache_rows import BCACHE, DM_CACHE, FLASHCACHE, L2ARC, judged, run
 from tests.nodes.frames import Judged, value
 

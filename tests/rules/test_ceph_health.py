@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sdstop.analysis.ceph_codes import EFFECTS
+from sdstop.analysis.clusters.ceph_codes import EFFECTS
 from sdstop.collectors.ceph.blocking import CephBlocker
 from sdstop.collectors.ceph.cluster import CEPH
 from sdstop.collectors.ceph.health import HARMLESS, osds_in
@@ -20,11 +20,11 @@ from sdstop.core.evidence import Evidence, Origin, Outcome
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked
 from sdstop.core.session import Session
-from sdstop.rules.ceph_daemon_down import CEPH_DAEMON_DOWN
-from sdstop.rules.ceph_health import CEPH_HEALTH
-from sdstop.rules.osd_down import OSD_DOWN
-from sdstop.rules.osd_slow import OSD_SLOW
-from sdstop.rules.spare_below_fault_set import SPARE_BELOW_FAULT_SET
+from sdstop.rules.ceph.ceph_daemon_down import CEPH_DAEMON_DOWN
+from sdstop.rules.ceph.ceph_health import CEPH_HEALTH
+from sdstop.rules.ceph.osd_down import OSD_DOWN
+from sdstop.rules.ceph.osd_slow import OSD_SLOW
+from sdstop.rules.powerflex.spare_below_fault_set import SPARE_BELOW_FAULT_SET
 from tests.nodes.ceph import (
     DUMP,
     FSID,
@@ -300,7 +300,11 @@ def test_an_osd_that_is_out_is_a_fault_until_its_copies_are_elsewhere() -> None:
         ({0: 140, 1: 5, 2: 5, 3: 6}, "warning"),
         ({0: 140, 1: 90, 2: 80, 3: 100}, None),
         ({0: 60, 1: 1, 2: 1, 3: 1}, None),
-        ({0: 2254, 1: 0, 2: 0, 3: 6}, "unchecked"),
+        ({0: 2254, 1: 0, 2: 0, 3: 6}, "critical"),  # seen on a real cluster: 0 is also less than half a millisecond
+        ({0: 2254, 1: 300}, None),
+        ({0: 1000, 1: 0, 2: 0}, "warning"),
+        ({0: 999, 1: 0, 2: 0}, "unchecked"),
+        ({0: 999, 1: 0, 2: 6}, "unchecked"),
     ],
 )
 def test_an_osd_is_slow_among_its_peers(waits: dict[int, int], severity: str | None) -> None:

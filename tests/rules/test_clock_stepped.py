@@ -8,7 +8,7 @@ import pytest
 
 from sdstop.collectors.system.node import NODE
 from sdstop.core.finding import Severity
-from sdstop.rules.clock_stepped import CLOCK_STEPPED
+from sdstop.rules.system.clock_stepped import CLOCK_STEPPED
 from tests.nodes.frames import Judged
 
 

@@ -19,7 +19,7 @@ from sdstop.core.finding import Damage, Finding
 from sdstop.core.session import Session
 from sdstop.readings.cluster import ClusterClient, ClusterDevice
 from sdstop.rules import RULES
-from sdstop.rules.cluster_degraded import CLUSTER_DEGRADED
+from sdstop.rules.clusters.cluster_degraded import CLUSTER_DEGRADED
 from tests.nodes.drbd import STATUS, resource, status, syncing
 from tests.stories.scaleio import _Cloud, _FourNodes
 

@@ -7,10 +7,10 @@ import pytest
 from sdstop.collectors.drbd.resources import DRBD
 from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
 from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked
-from sdstop.rules.array_degraded import ARRAY_DEGRADED
-from sdstop.rules.cluster_degraded import CLUSTER_DEGRADED
-from sdstop.rules.data_mismatch import DATA_MISMATCH
-from sdstop.rules.no_spare_left import NO_SPARE_LEFT
+from sdstop.rules.arrays.array_degraded import ARRAY_DEGRADED
+from sdstop.rules.arrays.data_mismatch import DATA_MISMATCH
+from sdstop.rules.arrays.no_spare_left import NO_SPARE_LEFT
+from sdstop.rules.clusters.cluster_degraded import CLUSTER_DEGRADED
 from tests.nodes.drbd import STATUS, resource, status
 from tests.nodes.frames import Judged, value
 from tests.nodes.md import Node

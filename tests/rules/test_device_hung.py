@@ -10,7 +10,7 @@ from sdstop.collectors.block.devices import BLOCKDEV
 from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.collectors.system.node import NODE
 from sdstop.core.finding import Finding, Severity
-from sdstop.rules.device_hung import DEVICE_HUNG
+from sdstop.rules.disks.device_hung import DEVICE_HUNG
 from tests.nodes.frames import Files, Judged, check, value
 
 BLOCK = {

@@ -8,7 +8,7 @@ from sdstop.collectors.system.processes import PROCESSES
 from sdstop.core.evidence import Origin
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.session import Session
-from sdstop.rules.device_saturated import DEVICE_SATURATED
+from sdstop.rules.disks.device_saturated import DEVICE_SATURATED
 from tests.nodes import peers
 from tests.nodes.peers import DISKS, Loads
 from tests.rules.stripes import Files, Load, frames

@@ -8,10 +8,10 @@ from sdstop.collectors.memory.dimms import CPUINFO, DIMMS, TABLE
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome
 from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked, Verdict
 from sdstop.core.session import Session
-from sdstop.rules.dimm_below_rated_speed import DIMM_BELOW_RATED_SPEED
-from sdstop.rules.dimm_mixed import DIMM_MIXED
-from sdstop.rules.dimm_too_few_channels import DIMM_TOO_FEW_CHANNELS
-from sdstop.rules.dimm_unequal_sockets import DIMM_UNEQUAL_SOCKETS
+from sdstop.rules.memory.dimm_below_rated_speed import DIMM_BELOW_RATED_SPEED
+from sdstop.rules.memory.dimm_mixed import DIMM_MIXED
+from sdstop.rules.memory.dimm_too_few_channels import DIMM_TOO_FEW_CHANNELS
+from sdstop.rules.memory.dimm_unequal_sockets import DIMM_UNEQUAL_SOCKETS
 from tests.nodes.firmware import E5_2620_V4, Board, Module, board
 from tests.nodes.frames import check, value
 

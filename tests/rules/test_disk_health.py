@@ -11,12 +11,12 @@ from sdstop.collectors.health.smart import SMART
 from sdstop.collectors.health.temperatures import TEMPERATURES
 from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
 from sdstop.core.finding import Finding, Gap, Severity
-from sdstop.rules.array_degraded import ARRAY_DEGRADED
-from sdstop.rules.cache_unprotected import CACHE_UNPROTECTED
-from sdstop.rules.disk_failing import DISK_FAILING
-from sdstop.rules.disk_hot import DISK_HOT
-from sdstop.rules.disk_link_errors import DISK_LINK_ERRORS
-from sdstop.rules.disk_worn import DISK_WORN
+from sdstop.rules.arrays.array_degraded import ARRAY_DEGRADED
+from sdstop.rules.arrays.cache_unprotected import CACHE_UNPROTECTED
+from sdstop.rules.disks.disk_failing import DISK_FAILING
+from sdstop.rules.disks.disk_hot import DISK_HOT
+from sdstop.rules.disks.disk_link_errors import DISK_LINK_ERRORS
+from sdstop.rules.disks.disk_worn import DISK_WORN
 from tests.fixtures import story
 from tests.nodes.disk_health import asked, ata, nvme, scsi, standby, sysfs, sysfs_nvme
 from tests.nodes.frames import Files, Judged

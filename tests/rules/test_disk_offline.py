@@ -15,8 +15,8 @@ from sdstop.collectors.devicemapper.status import DM_STATUS
 from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
 from sdstop.core.evidence import command_key
 from sdstop.core.finding import Finding, Gap, Severity
-from sdstop.rules.disk_offline import DISK_OFFLINE
-from sdstop.rules.path_failed import PATH_FAILED
+from sdstop.rules.disks.disk_offline import DISK_OFFLINE
+from sdstop.rules.paths.path_failed import PATH_FAILED
 from tests.nodes.frames import Judged, check
 
 MDSTAT = (

@@ -21,10 +21,10 @@ from sdstop.core.finding import Finding, Gap, Severity, Unchecked, Verdict
 from sdstop.core.headline import OK, UNKNOWN
 from sdstop.core.session import Session
 from sdstop.rules import RULES
-from sdstop.rules.array_degraded import ARRAY_DEGRADED
-from sdstop.rules.ceph_health import CEPH_HEALTH
-from sdstop.rules.cluster_degraded import CLUSTER_DEGRADED
-from sdstop.rules.zfs_pool_degraded import ZFS_POOL_DEGRADED
+from sdstop.rules.arrays.array_degraded import ARRAY_DEGRADED
+from sdstop.rules.ceph.ceph_health import CEPH_HEALTH
+from sdstop.rules.clusters.cluster_degraded import CLUSTER_DEGRADED
+from sdstop.rules.zfs.zfs_pool_degraded import ZFS_POOL_DEGRADED
 from tests.nodes.ceph import HERE, NAME, STATUS, status
 from tests.nodes.firmware import Board, Module, board
 from tests.nodes.frames import Judged, value

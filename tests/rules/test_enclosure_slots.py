@@ -6,7 +6,7 @@ import pytest
 
 from sdstop.collectors.health.enclosures import ENCLOSURE_SLOTS
 from sdstop.core.finding import Severity
-from sdstop.rules.disk_failing import DISK_FAILING
+from sdstop.rules.disks.disk_failing import DISK_FAILING
 from tests.nodes.frames import Judged
 
 BASE = "/sys/class/enclosure/0:0:8:0/Slot 3"

@@ -10,8 +10,8 @@ from sdstop.collectors.block.df import DF_TEXT
 from sdstop.collectors.block.filesystems import FILESYSTEMS, QUESTION
 from sdstop.collectors.block.mounts import MOUNTED
 from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked
-from sdstop.rules.filesystem_full import FILESYSTEM_FULL
-from sdstop.rules.filesystem_readonly import FILESYSTEM_READONLY
+from sdstop.rules.filesystems.filesystem_full import FILESYSTEM_FULL
+from sdstop.rules.filesystems.filesystem_readonly import FILESYSTEM_READONLY
 from tests.nodes.frames import Judged
 
 GIB = 1 << 30
@@ -56,6 +56,21 @@ def test_space_and_inodes(row: dict[str, object], severity: str | None, title: s
     else:
         assert isinstance(said, Finding)
         assert (said.severity, said.title) == (severity, title)
+
+
+@pytest.mark.parametrize("point", ["/boot", "/boot/efi", "/efi"])
+def test_a_full_boot_partition_stops_updates_alone(point: str) -> None:
+    said = judged(mount(97, 3, point=point)).finding(point, FULL)
+    assert (said.severity, "Updates" in said.impact) == (Severity.WARNING, True)
+    assert judged(mount(97, 3, point="/boots")).finding("/boots", FULL).severity is Severity.CRITICAL
+
+
+@pytest.mark.parametrize(("options", "severity"), [("ro,relatime", None), ("rw,relatime", Severity.CRITICAL)])
+def test_a_full_file_system_that_is_mounted_read_only_is_no_fault(options: str, severity: Severity | None) -> None:
+    df = "Filesystem 1B-blocks Used Available Capacity Mounted on\n/dev/sdc1 100000 100000 0 100% /archive\n"
+    files = {"cmd:df -PB1": df, "cmd:mount": f"/dev/sdc1 on /archive type ext4 ({options})\n"}
+    said = Judged((DF_TEXT,), [FILESYSTEM_FULL], [(0.0, files)]).of("/archive", FULL)
+    assert (said.severity if isinstance(said, Finding) else None) is severity
 
 
 def test_the_time_until_it_is_full() -> None:

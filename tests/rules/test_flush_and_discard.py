@@ -7,8 +7,8 @@ import pytest
 from sdstop.collectors.block.devices import BLOCKDEV
 from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.core.finding import Finding, RuledOut, Severity
-from sdstop.rules.discard_unaligned import DISCARD_UNALIGNED
-from sdstop.rules.flush_slow import FLUSH_SLOW
+from sdstop.rules.disks.discard_unaligned import DISCARD_UNALIGNED
+from sdstop.rules.disks.flush_slow import FLUSH_SLOW
 from tests.nodes.frames import Judged, value
 
 MIB = 1 << 20

@@ -12,8 +12,8 @@ from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import Frame, Origin
 from sdstop.core.finding import Finding
 from sdstop.core.session import Session
-from sdstop.rules.device_hung import DEVICE_HUNG
-from sdstop.rules.phy_errors import PHY_ERRORS
+from sdstop.rules.disks.device_hung import DEVICE_HUNG
+from sdstop.rules.fabric.phy_errors import PHY_ERRORS
 from tests.nodes.block import disk_name
 from tests.nodes.frames import START, frames
 from tests.nodes.hba import Card, files

@@ -10,7 +10,7 @@ from sdstop.collectors.network.interfaces import INTERFACES, NETWORK
 from sdstop.collectors.network.links import LINKS
 from sdstop.collectors.network.paths import TCP
 from sdstop.core.finding import Finding, Severity
-from sdstop.rules.frames_dropped import FRAMES_DROPPED
+from sdstop.rules.network.frames_dropped import FRAMES_DROPPED
 from tests.nodes.frames import Files, Judged, value
 from tests.nodes.network import Nic, files
 

@@ -6,14 +6,14 @@ from itertools import pairwise
 
 import pytest
 
-from sdstop.analysis.fabric import pcie_payload
+from sdstop.analysis.fabric.hba_throughput import pcie_payload
 from sdstop.collectors.block.devices import BLOCKDEV
 from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.collectors.fabric.hba import HBA
 from sdstop.collectors.fabric.sas import PHYS, SAS
 from sdstop.core.finding import Severity
-from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
-from sdstop.rules.hba_unbalanced import HBA_UNBALANCED
+from sdstop.rules.fabric.hba_oversubscribed import HBA_OVERSUBSCRIBED
+from sdstop.rules.fabric.hba_unbalanced import HBA_UNBALANCED
 from tests.nodes.frames import Files, Judged, value
 from tests.nodes.hba import Card, files
 

@@ -13,9 +13,9 @@ from sdstop.collectors.devicemapper.suspended import SUSPENDED
 from sdstop.collectors.network.session_states import SESSION_STATES
 from sdstop.collectors.network.sessions import SESSIONS
 from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked
-from sdstop.rules.device_hung import DEVICE_HUNG
-from sdstop.rules.session_down import SESSION_DOWN
-from sdstop.rules.volume_suspended import VOLUME_SUSPENDED
+from sdstop.rules.disks.device_hung import DEVICE_HUNG
+from sdstop.rules.mappings.volume_suspended import VOLUME_SUSPENDED
+from sdstop.rules.paths.session_down import SESSION_DOWN
 from tests.nodes.frames import Judged, value
 
 COLLECTORS = (SESSION_STATES, SESSIONS, BLOCKDEV, MAPPER, SUSPENDED)

@@ -17,11 +17,11 @@ from sdstop.collectors.kernel.log import KERNEL_LOG
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark, command_key
 from sdstop.core.finding import Damage, Finding, Gap, RuledOut, Severity, Unchecked
 from sdstop.core.session import Session
-from sdstop.rules.disk_offline import DISK_OFFLINE
-from sdstop.rules.filesystem_errors import FILESYSTEM_ERRORS
-from sdstop.rules.filesystem_readonly import FILESYSTEM_READONLY
-from sdstop.rules.kernel_faults import KERNEL_FAULTS
-from sdstop.rules.kernel_io_errors import KERNEL_IO_ERRORS
+from sdstop.rules.disks.disk_offline import DISK_OFFLINE
+from sdstop.rules.disks.kernel_io_errors import KERNEL_IO_ERRORS
+from sdstop.rules.filesystems.filesystem_errors import FILESYSTEM_ERRORS
+from sdstop.rules.filesystems.filesystem_readonly import FILESYSTEM_READONLY
+from sdstop.rules.system.kernel_faults import KERNEL_FAULTS
 from tests.nodes.frames import START, Judged
 from tests.nodes.kernel_log import abort, disk, log, lost, medium
 from tests.stories.texts import faults
@@ -321,6 +321,13 @@ def test_errors_of_xfs_are_only_in_the_log() -> None:
     ("swapper/3: page allocation failure: order:0, mode:0x20", Severity.WARNING),
     ("md: super_written gets error=-5", Severity.WARNING),
     ("Memory failure: 0x12: recovery action for dirty LRU page: Recovered", Severity.CRITICAL),
+    ("ABORT_TASK: Found referenced iSCSI task_tag: 12", Severity.WARNING),
+    ("Write-error on swap-device (253:1:1234)", Severity.WARNING),
+    ("general protection fault: 0000 [#1] SMP", Severity.CRITICAL),
+    ("Oops: 0000 [#1] PREEMPT SMP NOPTI", Severity.CRITICAL),
+    ("refcount_t: underflow; use-after-free.", Severity.CRITICAL),
+    ("gfs2: fsid=c1:fs0.1: withdrawn", Severity.CRITICAL),
+    ("sdb: Worker [9123] processing SEQNUM=5123 is taking a long time", Severity.WARNING),
 ])  # fmt: skip
 def test_faults_of_the_node(text: str, severity: Severity) -> None:
     def found(age: float) -> Finding:
@@ -348,11 +355,34 @@ def test_a_lost_network_link_is_mentioned(count: int, age: float, severity: Seve
     assert found == ([severity] if severity is not None else [])
 
 
+@pytest.mark.parametrize(("count", "age", "severity"), [
+    (1, 5.0, Severity.INFO), (1, 599.0, Severity.INFO), (1, 601.0, None), (20, 2.0, Severity.WARNING),
+    (19, 2.0, Severity.INFO),
+])  # fmt: skip
+@pytest.mark.parametrize(
+    "text", ["nvme nvme4: Identify namespace failed (-5)", "WARNING: CPU: 3 PID: 9 at fs/iomap/a.c:8"]
+)
+def test_a_fault_that_no_pattern_knows_is_mentioned(
+    text: str, count: int, age: float, severity: Severity | None
+) -> None:
+    said = judged(log(*[(age, text)] * count), rules=[KERNEL_FAULTS])
+    found = [each.severity for each in said.all if isinstance(each, Finding)]
+    assert found == ([severity] if severity is not None else [])
+
+
 @pytest.mark.parametrize(("text", "severity"), [
     ("sd 0:0:0:16: [sdb] Read Capacity(16) failed: Result: hostbyte=DID_OK", Severity.INFO),
     ("sdb1: rw=2048, sector=77, nr_sectors = 8 limit=16", Severity.WARNING),
     ("ata1.00: exception Emask 0x10 SAct 0x40 SErr 0x4050002 action 0xe frozen", Severity.INFO),
     ("md/raid:md3: journal device is missing, mount the array read-only", Severity.CRITICAL),
+    ("megaraid_sas 0000:3b:00.0: 7 (boot + 12s/0x0020/CRIT) - Battery needs replacement", Severity.WARNING),
+    ("megaraid_sas 0000:3b:00.0: 8 (642437832s/0x0001/FATAL) - VD 00/0 is now OFFLINE", Severity.CRITICAL),
+    ("Device: /dev/sdb [SAT], FAILED SMART self-check. BACK UP DATA NOW!", Severity.CRITICAL),
+    ("Device: /dev/sdb [SAT], 8 Currently unreadable (pending) sectors", Severity.WARNING),
+    ("Device: /dev/sdb [SAT], ATA error count increased from 3 to 5", Severity.INFO),
+    ("DegradedArray event detected on md device /dev/md0", Severity.WARNING),
+    ("block nvme0n1: no usable path - requeuing I/O", Severity.INFO),
+    ("block nvme0n1: no available path - failing I/O", Severity.WARNING),
 ])  # fmt: skip
 def test_faults_of_devices(text: str, severity: Severity) -> None:
     (finding,) = (each for each in on_disks((5.0, text)).all if isinstance(each, Finding))

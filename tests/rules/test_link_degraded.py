@@ -9,8 +9,8 @@ from sdstop.collectors.network.interfaces_text import INTERFACES_TEXT
 from sdstop.collectors.network.links import LINKS
 from sdstop.collectors.system.node import NODE
 from sdstop.core.finding import Severity
-from sdstop.rules.bond_unbalanced import BOND_UNBALANCED
-from sdstop.rules.link_degraded import LINK_DEGRADED
+from sdstop.rules.network.bond_unbalanced import BOND_UNBALANCED
+from sdstop.rules.network.link_degraded import LINK_DEGRADED
 from tests.nodes.frames import Judged, check
 from tests.nodes.network import Nic, files
 

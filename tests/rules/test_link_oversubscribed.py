@@ -9,7 +9,7 @@ from sdstop.collectors.network.connections import SOCKETS
 from sdstop.collectors.network.interfaces import CLASS, INTERFACES, NETWORK
 from sdstop.core.evidence import command_key
 from sdstop.core.finding import Severity
-from sdstop.rules.link_oversubscribed import LINK_OVERSUBSCRIBED
+from sdstop.rules.network.link_oversubscribed import LINK_OVERSUBSCRIBED
 from tests.nodes.clients import HEAD, ROUTE, TCP, line
 from tests.nodes.frames import Judged, value
 

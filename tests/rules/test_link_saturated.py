@@ -6,7 +6,7 @@ import pytest
 
 from sdstop.collectors.network.interfaces import INTERFACES, NETWORK
 from sdstop.core.finding import Severity
-from sdstop.rules.link_saturated import LINK_SATURATED
+from sdstop.rules.network.link_saturated import LINK_SATURATED
 from tests.nodes.frames import Files, Judged, value
 from tests.nodes.network import Nic, files
 

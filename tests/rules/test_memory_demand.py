@@ -19,10 +19,10 @@ from sdstop.core.host import Host
 from sdstop.core.model import Reading
 from sdstop.core.session import Session
 from sdstop.readings.rebuild import Rebuild
-from sdstop.rules.dimm_too_few_channels import DIMM_TOO_FEW_CHANNELS
-from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
-from sdstop.rules.hba_unbalanced import HBA_UNBALANCED
-from sdstop.rules.rebuild_slow import REBUILD_SLOW
+from sdstop.rules.fabric.hba_oversubscribed import HBA_OVERSUBSCRIBED
+from sdstop.rules.fabric.hba_unbalanced import HBA_UNBALANCED
+from sdstop.rules.memory.dimm_too_few_channels import DIMM_TOO_FEW_CHANNELS
+from sdstop.rules.rebuilds.rebuild_slow import REBUILD_SLOW
 from tests.nodes.firmware import board
 from tests.nodes.frames import check, value
 from tests.nodes.hba import Card, files

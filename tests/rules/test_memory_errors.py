@@ -10,7 +10,7 @@ from sdstop.collectors.system.node import NODE
 from sdstop.core.evidence import Evidence, Frame, Origin
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.session import Session
-from sdstop.rules.memory_errors import MEMORY_ERRORS
+from sdstop.rules.memory.memory_errors import MEMORY_ERRORS
 from tests.nodes.edac import Controller
 from tests.nodes.firmware import Board, board
 from tests.nodes.frames import Judged, check, value

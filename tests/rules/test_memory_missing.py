@@ -7,7 +7,7 @@ import pytest
 from sdstop.collectors.memory.dimms import DIMMS, TABLE
 from sdstop.collectors.system.node import NODE
 from sdstop.core.finding import Severity
-from sdstop.rules.memory_missing import MEMORY_MISSING
+from sdstop.rules.memory.memory_missing import MEMORY_MISSING
 from tests.nodes.firmware import Board, Module, board
 from tests.nodes.frames import Judged
 

@@ -9,7 +9,7 @@ from sdstop.collectors.memory.dimms import DIMMS
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Severity
 from sdstop.core.host import Absent, Failed
-from sdstop.rules.memory_saturated import MEMORY_SATURATED
+from sdstop.rules.memory.memory_saturated import MEMORY_SATURATED
 from tests.nodes.firmware import Board, Module
 from tests.nodes.frames import Judged
 

@@ -10,7 +10,7 @@ from sdstop.collectors.system.node import NODE
 from sdstop.collectors.system.pressure import PRESSURE
 from sdstop.collectors.zfs.arc import ARC, ARCSTATS
 from sdstop.core.finding import Severity
-from sdstop.rules.memory_short import MEMORY_SHORT
+from sdstop.rules.memory.memory_short import MEMORY_SHORT
 from tests.nodes.frames import Files, Judged, value
 
 

@@ -17,10 +17,10 @@ from sdstop.core.evidence import command_key
 from sdstop.core.finding import Damage, Severity, Unchecked
 from sdstop.core.retention import mount_table
 from sdstop.readings.cache import Cache
-from sdstop.rules.cache_misplaced import CACHE_MISPLACED
-from sdstop.rules.log_device_volatile import LOG_DEVICE_VOLATILE
-from sdstop.rules.sync_disabled import SYNC_DISABLED
-from sdstop.rules.target_left import TARGET_LEFT
+from sdstop.rules.caches.cache_misplaced import CACHE_MISPLACED
+from sdstop.rules.disks.log_device_volatile import LOG_DEVICE_VOLATILE
+from sdstop.rules.mappings.target_left import TARGET_LEFT
+from sdstop.rules.zfs.sync_disabled import SYNC_DISABLED
 from tests.nodes.cache_rows import BCACHE, DM_CACHE, FLASHCACHE, judged
 from tests.nodes.frames import Judged
 

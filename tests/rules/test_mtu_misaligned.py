@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 import pytest
 from msgspec.structs import replace
 
-from sdstop.analysis.jumbo import split_effect
+from sdstop.analysis.aoe.jumbo import split_effect
 from sdstop.collectors.aoe.readings import payload
 from sdstop.collectors.aoe.targets import AOE, COMMAND, PACKET
 from sdstop.collectors.block.devices import BlockLink
@@ -20,9 +20,9 @@ from sdstop.core.host import Host
 from sdstop.core.model import Reading
 from sdstop.readings.cache import Cache
 from sdstop.readings.iosize import RequestSizes, cumulative
-from sdstop.rules.cache_bypassed import CACHE_BYPASSED
-from sdstop.rules.cache_sub_block_io import CACHE_SUB_BLOCK_IO
-from sdstop.rules.mtu_misaligned import MTU_MISALIGNED
+from sdstop.rules.caches.cache_bypassed import CACHE_BYPASSED
+from sdstop.rules.caches.cache_sub_block_io import CACHE_SUB_BLOCK_IO
+from sdstop.rules.network.mtu_misaligned import MTU_MISALIGNED
 from tests.nodes.cache_rows import FLASHCACHE, KEY
 from tests.nodes.frames import Judged, value
 from tests.nodes.network import Nic, files

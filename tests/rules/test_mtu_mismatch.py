@@ -9,7 +9,7 @@ import pytest
 from sdstop.collectors.network.interfaces import INTERFACES
 from sdstop.collectors.network.links import LINKS
 from sdstop.core.finding import Severity
-from sdstop.rules.mtu_mismatch import MTU_MISMATCH
+from sdstop.rules.network.mtu_mismatch import MTU_MISMATCH
 from tests.nodes.frames import Files, Judged
 from tests.nodes.network import CLASS, Nic, files
 

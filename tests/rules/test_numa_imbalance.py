@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sdstop.collectors.fabric.numa import NODES, NUMA
 from sdstop.core.finding import Severity
-from sdstop.rules.numa_imbalance import NUMA_IMBALANCE
+from sdstop.rules.memory.numa_imbalance import NUMA_IMBALANCE
 from tests.nodes.frames import Judged, value
 
 GIB = 1 << 20

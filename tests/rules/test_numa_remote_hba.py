@@ -6,7 +6,7 @@ from sdstop.collectors.fabric.hba import HBA, PCI
 from sdstop.collectors.fabric.interrupts import INTERRUPTS, IRQ
 from sdstop.collectors.fabric.numa import NET, NODES, NUMA
 from sdstop.core.finding import Severity
-from sdstop.rules.numa_remote_hba import NUMA_REMOTE_HBA
+from sdstop.rules.fabric.numa_remote_hba import NUMA_REMOTE_HBA
 from tests.nodes.frames import Judged, value
 from tests.nodes.hba import Card, files
 

@@ -8,7 +8,7 @@ from sdstop.collectors.network.nvme_paths import NVME_PATHS, NvmePath
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Damage, Severity
 from sdstop.core.host import Absent
-from sdstop.rules.path_failed import PATH_FAILED
+from sdstop.rules.paths.path_failed import PATH_FAILED
 from tests.nodes.frames import Judged
 
 NAME = "path-failed"

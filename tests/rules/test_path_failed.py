@@ -12,7 +12,7 @@ from sdstop.collectors.devicemapper.dmsetup import STATUS, TABLE
 from sdstop.collectors.devicemapper.status import DM_STATUS
 from sdstop.core.evidence import command_key
 from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked
-from sdstop.rules.path_failed import PATH_FAILED
+from sdstop.rules.paths.path_failed import PATH_FAILED
 from tests.nodes.frames import Judged, check
 
 NAME = "path-failed"

@@ -9,7 +9,7 @@ import pytest
 from sdstop.collectors.network.interfaces import INTERFACES
 from sdstop.collectors.network.paths import PATHS, TCP
 from sdstop.core.finding import Severity
-from sdstop.rules.path_mtu_shrunk import PATH_MTU_SHRUNK
+from sdstop.rules.network.path_mtu_shrunk import PATH_MTU_SHRUNK
 from tests.nodes.frames import Files, Judged, value
 from tests.nodes.network import Nic, files
 

@@ -10,7 +10,7 @@ from sdstop.collectors.devicemapper.dmsetup import STATUS, TABLE
 from sdstop.collectors.devicemapper.status import DM_STATUS
 from sdstop.core.evidence import command_key
 from sdstop.core.finding import Damage, Severity
-from sdstop.rules.path_used_directly import PATH_USED_DIRECTLY
+from sdstop.rules.paths.path_used_directly import PATH_USED_DIRECTLY
 from tests.nodes.frames import Judged
 
 NAME = "path-used-directly"

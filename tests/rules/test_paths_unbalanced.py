@@ -10,7 +10,7 @@ from sdstop.collectors.devicemapper.status import DM_STATUS
 from sdstop.collectors.network.nvme_paths import NVME_PATHS
 from sdstop.core.evidence import command_key
 from sdstop.core.finding import Finding, RuledOut, Severity
-from sdstop.rules.paths_unbalanced import PATHS_UNBALANCED
+from sdstop.rules.paths.paths_unbalanced import PATHS_UNBALANCED
 from tests.nodes.frames import Judged
 
 NAME = "paths-unbalanced"

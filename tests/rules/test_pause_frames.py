@@ -7,7 +7,7 @@ import pytest
 from sdstop.collectors.network.pause import PAUSE, PauseFrames, parse
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent
-from sdstop.rules.pause_frames import PAUSE_FRAMES
+from sdstop.rules.network.pause_frames import PAUSE_FRAMES
 from tests.nodes.frames import Judged
 from tests.nodes.network import Nic, files
 

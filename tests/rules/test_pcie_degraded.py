@@ -7,7 +7,7 @@ import pytest
 from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.collectors.fabric.hba import HBA, PCI
 from sdstop.core.finding import Severity
-from sdstop.rules.pcie_degraded import PCIE_DEGRADED
+from sdstop.rules.fabric.pcie_degraded import PCIE_DEGRADED
 from tests.nodes.frames import Judged, value
 from tests.nodes.hba import Card, files
 

@@ -6,7 +6,7 @@ import pytest
 
 from sdstop.collectors.fabric.sas import PHYS, PORTS, SAS
 from sdstop.core.finding import Finding, Severity
-from sdstop.rules.phy_errors import PHY_ERRORS
+from sdstop.rules.fabric.phy_errors import PHY_ERRORS
 from tests.nodes.frames import Judged, check, value
 from tests.nodes.sas import Phy, files
 

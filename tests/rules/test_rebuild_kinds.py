@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from sdstop.analysis.rebuild_advice import advice, filled
+from sdstop.analysis.rebuilds.advice import advice, filled
 from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
 from sdstop.core.collector import Collector
@@ -16,10 +16,10 @@ from sdstop.core.finding import Finding, Severity
 from sdstop.core.host import Host
 from sdstop.core.session import Session
 from sdstop.readings.rebuild import Rebuild
-from sdstop.rules.rebuild_running import REBUILD_RUNNING
-from sdstop.rules.rebuild_slow import REBUILD_SLOW
-from sdstop.rules.rebuild_stalled import REBUILD_STALLED
-from sdstop.rules.rebuild_throttled import REBUILD_THROTTLED
+from sdstop.rules.rebuilds.rebuild_running import REBUILD_RUNNING
+from sdstop.rules.rebuilds.rebuild_slow import REBUILD_SLOW
+from sdstop.rules.rebuilds.rebuild_stalled import REBUILD_STALLED
+from sdstop.rules.rebuilds.rebuild_throttled import REBUILD_THROTTLED
 from tests.nodes.frames import check, value
 from tests.nodes.md import run
 

@@ -7,7 +7,7 @@ import pytest
 from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
 from sdstop.core.finding import Severity
-from sdstop.rules.rebuild_running import REBUILD_RUNNING
+from sdstop.rules.rebuilds.rebuild_running import REBUILD_RUNNING
 from tests.nodes.frames import Files, Judged, value
 from tests.nodes.md import MIB, Node, run
 

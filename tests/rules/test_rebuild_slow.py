@@ -11,7 +11,7 @@ from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
 from sdstop.collectors.system.node import NODE
 from sdstop.collectors.system.processes import PROCESSES
 from sdstop.core.finding import Finding, Severity
-from sdstop.rules.rebuild_slow import REBUILD_SLOW
+from sdstop.rules.rebuilds.rebuild_slow import REBUILD_SLOW
 from tests.nodes.frames import Judged, value
 from tests.nodes.md import run
 

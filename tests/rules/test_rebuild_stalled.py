@@ -7,8 +7,8 @@ import pytest
 from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
 from sdstop.core.finding import Severity
-from sdstop.rules.rebuild_running import REBUILD_RUNNING
-from sdstop.rules.rebuild_stalled import REBUILD_STALLED
+from sdstop.rules.rebuilds.rebuild_running import REBUILD_RUNNING
+from sdstop.rules.rebuilds.rebuild_stalled import REBUILD_STALLED
 from tests.nodes.frames import Files, Judged, value
 from tests.nodes.md import KIB, Disk, Node, run
 

@@ -20,7 +20,7 @@ from sdstop.collectors.zfs.settings import ZFS_TUNING
 from sdstop.core.evidence import Evidence, Frame, Origin
 from sdstop.core.finding import Finding
 from sdstop.core.session import Session
-from sdstop.rules.rebuild_slow import REBUILD_SLOW
+from sdstop.rules.rebuilds.rebuild_slow import REBUILD_SLOW
 from tests.nodes.firmware import board
 from tests.nodes.frames import check, value
 from tests.nodes.hba import Card, files

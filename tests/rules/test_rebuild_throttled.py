@@ -8,7 +8,7 @@ from sdstop.collectors.block.devices import BLOCKDEV
 from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
 from sdstop.core.finding import Severity
-from sdstop.rules.rebuild_throttled import REBUILD_THROTTLED
+from sdstop.rules.rebuilds.rebuild_throttled import REBUILD_THROTTLED
 from tests.nodes.frames import Files, Judged, value
 from tests.nodes.md import run
 

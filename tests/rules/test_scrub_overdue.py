@@ -13,7 +13,7 @@ from sdstop.collectors.system.node import NODE
 from sdstop.collectors.zfs.pools import ZFS
 from sdstop.collectors.zfs.zpool_status import ended_at
 from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked
-from sdstop.rules.scrub_overdue import SCRUB_OVERDUE
+from sdstop.rules.rebuilds.scrub_overdue import SCRUB_OVERDUE
 from tests.nodes.ceph import HERE, STATUS
 from tests.nodes.ceph import status as printed
 from tests.nodes.frames import START, Judged

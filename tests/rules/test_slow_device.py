@@ -10,8 +10,8 @@ from sdstop.collectors.block.iostat import IOSTAT
 from sdstop.core.evidence import Frame, Origin
 from sdstop.core.finding import Finding, Gap, Severity
 from sdstop.core.session import Session
-from sdstop.rules.slow_device import SLOW_DEVICE
-from sdstop.rules.slow_stripe_member import SLOW_STRIPE_MEMBER
+from sdstop.rules.arrays.slow_stripe_member import SLOW_STRIPE_MEMBER
+from sdstop.rules.disks.slow_device import SLOW_DEVICE
 from tests.nodes import peers
 from tests.nodes.peers import DISKS, GROUPS, Loads
 from tests.rules.stripes import Files, Load, frames

@@ -9,8 +9,8 @@ from sdstop.collectors.drbd.resources import DRBD
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import RuledOut, Severity, Unchecked
 from sdstop.core.host import Malformed
-from sdstop.rules.cluster_degraded import CLUSTER_DEGRADED
-from sdstop.rules.split_brain import SPLIT_BRAIN
+from sdstop.rules.clusters.cluster_degraded import CLUSTER_DEGRADED
+from sdstop.rules.clusters.split_brain import SPLIT_BRAIN
 from tests.nodes.drbd import STATUS, resource, status
 from tests.nodes.frames import Files, Judged, value
 

@@ -16,11 +16,11 @@ from sdstop.collectors.system.node import NODE
 from sdstop.collectors.system.pressure import PRESSURE
 from sdstop.collectors.system.tasks import TASKS
 from sdstop.core.finding import Finding, Rule, Severity
-from sdstop.rules.device_hung import DEVICE_HUNG
-from sdstop.rules.io_stalled import IO_STALLED
-from sdstop.rules.load_unexplained import LOAD_UNEXPLAINED
-from sdstop.rules.tasks_stuck import TASKS_STUCK
-from sdstop.rules.volume_suspended import VOLUME_SUSPENDED
+from sdstop.rules.disks.device_hung import DEVICE_HUNG
+from sdstop.rules.mappings.volume_suspended import VOLUME_SUSPENDED
+from sdstop.rules.system.io_stalled import IO_STALLED
+from sdstop.rules.system.load_unexplained import LOAD_UNEXPLAINED
+from sdstop.rules.system.tasks_stuck import TASKS_STUCK
 from tests.nodes.frames import Files, Judged, value
 
 COLLECTORS = (TASKS, NODE, PRESSURE, DISKSTATS, BLOCKDEV, SUSPENDED)

@@ -9,7 +9,7 @@ from sdstop.collectors.fabric.rdma import RDMA, RdmaPort
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Gap, Severity
 from sdstop.core.host import Absent
-from sdstop.rules.storage_port_errors import STORAGE_PORT_ERRORS
+from sdstop.rules.fabric.storage_port_errors import STORAGE_PORT_ERRORS
 from tests.nodes.frames import Judged
 
 NAME = "storage-port-errors"

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from sdstop.analysis.group_columns import columns_of
+from sdstop.analysis.members.group_columns import columns_of
 from sdstop.core.evidence import Origin
 from sdstop.core.session import Session
 from tests.arrays import ArraySpec, Level, evidence, member_name

@@ -10,7 +10,7 @@ from sdstop.collectors.system.processes import PROCESSES
 from sdstop.core.evidence import Origin
 from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked
 from sdstop.core.session import Session
-from sdstop.rules.stripe_convoy import STRIPE_CONVOY
+from sdstop.rules.arrays.stripe_convoy import STRIPE_CONVOY
 from tests.arrays import NVME_FLASH, ArraySpec, Bursts, Clones, Level, Random, Rebuild, member_name
 from tests.rules.stripes import (
     COLLECTORS,

@@ -10,8 +10,8 @@ from sdstop.collectors.devicemapper.lvm import LVS
 from sdstop.collectors.devicemapper.status import DM_STATUS
 from sdstop.core.evidence import command_key
 from sdstop.core.finding import Damage, Finding, RuledOut, Severity, Unchecked
-from sdstop.rules.snapshot_filling import SNAPSHOT_FILLING
-from sdstop.rules.thin_pool_filling import THIN_POOL_FILLING
+from sdstop.rules.space.snapshot_filling import SNAPSHOT_FILLING
+from sdstop.rules.space.thin_pool_filling import THIN_POOL_FILLING
 from tests.nodes.frames import Judged
 
 UUID = "LVM-9FYCdoxnepX6irV3ZMwgeoWBUOMmkSkO9FYCdoxnepX6irV3ZMwgeoWBUOMmkSkO"

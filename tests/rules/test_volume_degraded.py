@@ -10,7 +10,7 @@ from sdstop.collectors.devicemapper.status import DM_STATUS
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, command_key
 from sdstop.core.finding import Damage, Gap, RuledOut, Severity, Unchecked
 from sdstop.core.session import Session
-from sdstop.rules.volume_degraded import VOLUME_DEGRADED
+from sdstop.rules.arrays.volume_degraded import VOLUME_DEGRADED
 from tests.nodes.frames import Judged
 
 LVM = "LVM-9FYCdoxnepX6irV3ZMwgeoWBUOMmkSkO9FYCdoxnepX6irV3ZMwgeoWBUOMmkSkO"

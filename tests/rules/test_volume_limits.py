@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from sdstop.core.finding import Finding, Severity
-from sdstop.rules.qos_multiplied import QOS_MULTIPLIED
-from sdstop.rules.qos_partial import QOS_PARTIAL
-from sdstop.rules.volume_below_promise import VOLUME_BELOW_PROMISE
-from sdstop.rules.volume_qos_saturated import VOLUME_QOS_SATURATED
+from sdstop.rules.limits.qos_multiplied import QOS_MULTIPLIED
+from sdstop.rules.limits.qos_partial import QOS_PARTIAL
+from sdstop.rules.limits.volume_below_promise import VOLUME_BELOW_PROMISE
+from sdstop.rules.limits.volume_qos_saturated import VOLUME_QOS_SATURATED
 from tests.nodes.frames import Judged, value
 from tests.nodes.limits import judged, mapping
 

@@ -18,11 +18,11 @@ from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark, comm
 from sdstop.core.finding import Finding, RuledOut, Severity
 from sdstop.core.session import Session
 from sdstop.rules import RULES
-from sdstop.rules.unstable_device_path import UNSTABLE_DEVICE_PATH
-from sdstop.rules.zfs_no_slog import ZFS_NO_SLOG
-from sdstop.rules.zfs_pool_degraded import ZFS_POOL_DEGRADED
-from sdstop.rules.zfs_small_blocks import ZFS_SMALL_BLOCKS
-from sdstop.rules.zvol_slow_path import ZVOL_SLOW_PATH, BlockLayout
+from sdstop.rules.paths.unstable_device_path import UNSTABLE_DEVICE_PATH
+from sdstop.rules.zfs.zfs_no_slog import ZFS_NO_SLOG
+from sdstop.rules.zfs.zfs_pool_degraded import ZFS_POOL_DEGRADED
+from sdstop.rules.zfs.zfs_small_blocks import ZFS_SMALL_BLOCKS
+from sdstop.rules.zfs.zvol_slow_path import ZVOL_SLOW_PATH, BlockLayout
 from tests.fixtures import opened
 from tests.nodes.frames import Judged, check, value
 from tests.nodes.zfs import MIRROR, SETTINGS, SIZES, STATUS, kstat, node, status, tree, zil

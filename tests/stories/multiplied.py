@@ -11,7 +11,7 @@ from statistics import median
 
 from msgspec.structs import replace
 
-from sdstop.analysis.group_columns import device_of
+from sdstop.analysis.members.group_columns import device_of
 from sdstop.core.evidence import Evidence, Frame
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.history import Moment, Window

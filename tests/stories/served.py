@@ -9,7 +9,7 @@ from sdstop.collectors.network.clients import ASK, ROUTES
 from sdstop.collectors.network.connections import SOCKETS
 from sdstop.collectors.zfs.readings import KSTATS, PARAMETERS
 from sdstop.core.evidence import command_key
-from sdstop.rules.zvol_slow_path import BlockLayout
+from sdstop.rules.zfs.zvol_slow_path import BlockLayout
 from tests.nodes.block import disk_name
 from tests.nodes.clients import HEAD, line
 from tests.nodes.system import Shape

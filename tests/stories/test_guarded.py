@@ -110,8 +110,8 @@ def test_a_rule_that_raises_costs_its_own_verdicts(name: str) -> None:
 
 
 def modules(package: Any) -> Iterator[Any]:
-    for module in pkgutil.iter_modules(package.__path__):
-        yield importlib.import_module(f"{package.__name__}.{module.name}")
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        yield importlib.import_module(module.name)
 
 
 def entries() -> Iterator[FunctionType]:

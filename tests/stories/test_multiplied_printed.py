@@ -16,7 +16,7 @@ from typing import NamedTuple
 import pytest
 from msgspec.structs import replace
 
-from sdstop.analysis.group_columns import device_of
+from sdstop.analysis.members.group_columns import device_of
 from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import Frame, Origin
 from sdstop.core.finding import Severity

@@ -32,7 +32,7 @@ from sdstop.exporters.capture import CaptureWriter
 from sdstop.exporters.report.document import document, to_json
 from sdstop.readings.disk import DiskActivity
 from sdstop.rules import RULES
-from sdstop.rules.scaling_poor import SCALING_POOR
+from sdstop.rules.clusters.scaling_poor import SCALING_POOR
 from sdstop.sampler import sample
 from sdstop.tui.scene import BAD
 from tests.fixtures import FIXTURES, Said, Story, Undeclared, each_of, every_story, expected, names, parse, story, tenth

@@ -18,9 +18,9 @@ from sdstop.core.evidence import Evidence, Outcome, command_key
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Verdict
 from sdstop.core.history import Window
 from sdstop.core.session import Session
-from sdstop.rules.ceph_health import CEPH_HEALTH
-from sdstop.rules.cluster_degraded import CLUSTER_DEGRADED
-from sdstop.rules.cluster_resource_failed import CLUSTER_RESOURCE_FAILED
+from sdstop.rules.ceph.ceph_health import CEPH_HEALTH
+from sdstop.rules.clusters.cluster_degraded import CLUSTER_DEGRADED
+from sdstop.rules.pacemaker.cluster_resource_failed import CLUSTER_RESOURCE_FAILED
 from sdstop.tui.terminal import Options
 from tests.clusters.scenario import RECORDED
 from tests.expectation import course

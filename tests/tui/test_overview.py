@@ -131,7 +131,7 @@ async def test_what_is_unknown_is_on_the_first_screen() -> None:
     async with screen(session, (120, 40)) as shown:
         assert "!CRIT DEVICE HUNG" in shown.text()
         assert "*WARN SLOW STRIPE MEMBER" in shown.text()
-        assert "denied: /proc/mdstat: needs root" in shown.line("?UNKN NO USABLE DATA mdraid")
+        assert "failed: /proc/mdstat: denied, although" in shown.line("?UNKN NO USABLE DATA mdraid")
 
 
 async def test_what_nobody_recorded_takes_no_line_of_a_live_node() -> None:

@@ -245,8 +245,8 @@ async def test_sources_tell_their_outcome_and_reason() -> None:
     node = Node(later={2: [refused("/proc/mdstat", Outcome.DENIED, "needs root")]})
     async with screen(node.session(3), (120, 140)) as shown:
         await shown.press("6")
-        assert shown.line("mdraid ").split()[1] == "?denied"
-        assert "needs root" in shown.line("mdraid ")
+        assert shown.line("mdraid ").split()[1] == "?failed"
+        assert "denied, although every user can read it" in shown.line("mdraid ")
         assert shown.line(" diskstats").split()[1] == "ok"
         assert "not recorded" in shown.line(" processes  ")
 
@@ -386,7 +386,7 @@ async def test_a_source_that_was_refused_can_be_opened() -> None:
         shown.app.main.shown.main.point("run:mdraid")
         text = await shown.press("enter")
         assert "Why ?UNKN mdraid" in text
-        assert "denied: /proc/mdstat: needs root" in text
+        assert "failed: /proc/mdstat: denied, although every user can read it" in text
         shown.app.screen.query_one("Pane:focus").point("raw:/proc/mdstat")  # type: ignore[attr-defined]
         text = await shown.press("enter")
         assert "outcome  denied: needs root" in text

@@ -11,7 +11,7 @@ from rich.segment import Segment
 from sdstop.core.evidence import Evidence, Outcome
 from sdstop.core.session import Session
 from sdstop.readings.limit import Limit
-from sdstop.rules.volume_qos_saturated import VOLUME_QOS_SATURATED
+from sdstop.rules.limits.volume_qos_saturated import VOLUME_QOS_SATURATED
 from sdstop.tui.terminal import Options
 from sdstop.tui.views.volumes import split_bar
 from sdstop.tui.widgets.palette import Palette, plain

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sdstop.analysis.limiting import LimitAnalysis, limit_analyses
+from sdstop.analysis.limits.limiting import LimitAnalysis, limit_analyses
 from sdstop.core.format import percent, quantity, safe
 from sdstop.core.history import Window
 from sdstop.exporters.report.html import drawing

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from statistics import fmean
 
 from sdstop.collectors.md.readings import Member
 from sdstop.collectors.memory.dimms import Dimm
+from sdstop.core.averages import fmean
 from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import dated
 from sdstop.core.format import bytes_, clock, done, duration, number, percent, safe

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from statistics import fmean
 
 from sdstop.collectors.aoe.readings import AoeExport, AoeTarget, payload, pieces
 from sdstop.collectors.network.interfaces import Interface
+from sdstop.core.averages import fmean
 from sdstop.core.format import bytes_, number, percent, safe
 from sdstop.core.history import Window
 from sdstop.core.text import added

@@ -13,7 +13,7 @@ from sdstop.analysis.path.parts import Layer
 from sdstop.analysis.path.stage import Stage, StageKind
 from sdstop.analysis.path.stages import bus_stages, client_stage, limit_stage, lower_stages
 from sdstop.analysis.path.subjects import PathSubject
-from sdstop.analysis.rebuilding import rebuild_analyses
+from sdstop.analysis.rebuilds.rebuilding import rebuild_analyses
 from sdstop.core.history import Window
 from sdstop.core.joins import Naming, ThingKind
 from sdstop.core.thing import Thing

@@ -7,8 +7,8 @@ from collections.abc import Hashable, Iterable, Sequence
 from msgspec import Struct
 
 from sdstop.analysis.latest import latest_rows
-from sdstop.analysis.limit_samples import weighted
-from sdstop.analysis.peer_samples import recent
+from sdstop.analysis.limits.limit_samples import weighted
+from sdstop.analysis.members.peer_samples import recent
 from sdstop.collectors.zfs.datasets import DatasetActivity
 from sdstop.collectors.zfs.readings import VdevLoad
 from sdstop.core.history import Moment, Window

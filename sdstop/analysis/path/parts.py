@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from sdstop.analysis.caching import CacheSteps, cachings
-from sdstop.analysis.limit_samples import weighted
+from sdstop.analysis.caches.counters import CacheSteps, cachings
+from sdstop.analysis.limits.limit_samples import weighted
 from sdstop.analysis.path.load import Load, combined, load_of
 from sdstop.collectors.devicemapper.mapper import MappedDevice
 from sdstop.core.history import Window

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from statistics import median
 
 from msgspec.structs import replace
 
-from sdstop.analysis.fabric import loads, pcie_payload
-from sdstop.analysis.limit_samples import BANDWIDTH, weighted
-from sdstop.analysis.limiting import LimitAnalysis
+from sdstop.analysis.disks.saturation import BUSY, depth
+from sdstop.analysis.fabric.hba_throughput import loads, pcie_payload
+from sdstop.analysis.limits.limit_samples import BANDWIDTH, weighted
+from sdstop.analysis.limits.limiting import LimitAnalysis
+from sdstop.analysis.members.peer_samples import recent
 from sdstop.analysis.path.load import FEWEST, SECONDS, Load, combined, load_of
 from sdstop.analysis.path.network import is_remote
 from sdstop.analysis.path.parts import Layer, below_wait, layer_of
 from sdstop.analysis.path.stage import FULL, Stage, StageKind
-from sdstop.analysis.peer_samples import recent
-from sdstop.analysis.rebuild_suspects import PASSES, REACHED
-from sdstop.analysis.saturation import BUSY, depth
+from sdstop.analysis.rebuilds.suspects import PASSES, REACHED
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.fabric.hba import Hba
 from sdstop.collectors.memory.dimms import MemorySocket
 from sdstop.collectors.system.node import CpuActivity
 from sdstop.core import format as human
+from sdstop.core.averages import median
 from sdstop.core.history import Window
 from sdstop.core.joins import CONTAINS, Naming, ThingKind
 from sdstop.core.text import added

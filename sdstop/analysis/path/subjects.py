@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from sdstop.analysis.limiting import LimitAnalysis, devices_of, limit_analyses
+from sdstop.analysis.limits.limiting import LimitAnalysis, devices_of, limit_analyses
 from sdstop.analysis.path.network import is_remote
 from sdstop.core.history import Window
 from sdstop.core.joins import CONTAINS, Naming, Relation, ThingKind

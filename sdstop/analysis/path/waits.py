@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from sdstop.analysis.limit_samples import weighted
+from sdstop.analysis.limits.limit_samples import weighted
 from sdstop.analysis.path.stage import Stage
 from sdstop.core.history import Moment, Window
 from sdstop.readings.disk import DiskActivity

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from sdstop.analysis.peers import COMPARING
+from sdstop.analysis.comparison.peers import COMPARING
 from sdstop.core.finding import NodeRule
 
 ORDER: tuple[str, ...] = (

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from sdstop.analysis.jumbo import BLOCK, MtuProposal, mtus_of, proposal
+from sdstop.analysis.aoe.jumbo import BLOCK, MtuProposal, mtus_of, proposal
 from sdstop.collectors.aoe.readings import AoeExport, AoeTarget, payload
 from sdstop.collectors.network.interfaces import Interface
 from sdstop.core import format as human

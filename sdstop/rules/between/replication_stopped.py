@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sdstop.analysis.drbd_pairs import ALONE, DrbdOrphan, DrbdPair, DrbdSide, drbd_connections
+from sdstop.analysis.clusters.drbd_pairs import ALONE, DrbdOrphan, DrbdPair, DrbdSide, drbd_connections
 from sdstop.collectors.drbd.connections import DrbdConnection
 from sdstop.collectors.network.interfaces import Interface
 from sdstop.core import format as human

@@ -25,7 +25,7 @@ from sdstop.core.finding_order import urgency
 from sdstop.core.finding_text import fitting
 from sdstop.core.site import AT_ONCE, Site, SiteNode
 from sdstop.readings.cluster import Cluster, ClusterClient, ClusterNode
-from sdstop.rules.scaling_poor import SUSPECTS
+from sdstop.rules.clusters.scaling_poor import SUSPECTS
 
 _ID = "scaling-poor"
 _WORDS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.analysis.drbd_pairs import ALONE, GOOD, DrbdPair, DrbdSide, drbd_connections
+from sdstop.analysis.clusters.drbd_pairs import ALONE, GOOD, DrbdPair, DrbdSide, drbd_connections
 from sdstop.collectors.drbd.connections import DrbdConnection
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run

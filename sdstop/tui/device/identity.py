@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sdstop.analysis.drives import DriveState
-from sdstop.analysis.membership import memberships
+from sdstop.analysis.disks.drives import DriveState
+from sdstop.analysis.disks.membership import memberships
 from sdstop.analysis.thing_parts import Part
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.core.format import bytes_, cell, quantity

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from statistics import median
 
 from msgspec import Struct
 
 from sdstop.analysis.path.load import load_of
+from sdstop.core.averages import median
 from sdstop.core.finding import Severity, worst_of
 from sdstop.core.format import natural, number, wait
 from sdstop.core.joins import ThingKind

@@ -8,8 +8,8 @@ from msgspec import Struct
 from rich.cells import cell_len
 from rich.style import Style
 
-from sdstop.analysis.drives import GONE, ArrayState, array_states
-from sdstop.analysis.rebuilding import RebuildAnalysis, rebuild_analyses
+from sdstop.analysis.disks.drives import GONE, ArrayState, array_states
+from sdstop.analysis.rebuilds.rebuilding import RebuildAnalysis, rebuild_analyses
 from sdstop.collectors.devicemapper.raid_volumes import ALIVE, STALE, MappedRaidState
 from sdstop.collectors.md.readings import Array
 from sdstop.core.finding import Finding

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from sdstop.analysis.cache_state import caches, split
+from sdstop.analysis.caches.state import caches, split
 from sdstop.analysis.path import data_path
 from sdstop.analysis.path.sentences import serious
 from sdstop.core.finding import Finding

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from rich.style import Style
 
-from sdstop.analysis.cache_state import caches, split
-from sdstop.analysis.jumbo import BLOCK
-from sdstop.analysis.request_sizes import framings, size_histograms, sizes_of
+from sdstop.analysis.aoe.jumbo import BLOCK
+from sdstop.analysis.aoe.request_sizes import framings, size_histograms, sizes_of
+from sdstop.analysis.caches.state import caches, split
 from sdstop.core.finding import Finding
 from sdstop.core.format import number, percent
 from sdstop.tui.pictures import Picture

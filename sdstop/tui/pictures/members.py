@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from statistics import median
 
 from msgspec import Struct
 
-from sdstop.analysis.drives import PAST, moments
-from sdstop.analysis.group_columns import layout_of
-from sdstop.analysis.peer_samples import GroupColumns
+from sdstop.analysis.disks.drives import PAST, moments
+from sdstop.analysis.members.group_columns import layout_of
+from sdstop.analysis.members.peer_samples import GroupColumns
+from sdstop.core.averages import median
 from sdstop.core.finding import Finding
 from sdstop.core.format import number, share_of_time, wait
 from sdstop.core.history import Moment

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 from rich.cells import cell_len
 
-from sdstop.analysis.drives import USABLE
-from sdstop.analysis.pool_tree import PoolTree, VdevNode, pool_trees
+from sdstop.analysis.disks.drives import USABLE
+from sdstop.analysis.space.pool_tree import PoolTree, VdevNode, pool_trees
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.format import plural
 from sdstop.tui.pictures import Picture

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from sdstop.analysis.drives import moments, totals
+from sdstop.analysis.disks.drives import moments, totals
+from sdstop.analysis.disks.likeness import DeviceFold
 from sdstop.analysis.latest import past_rows
-from sdstop.analysis.likeness import DeviceFold
 from sdstop.collectors.network.interfaces import InterfaceActivity
 from sdstop.readings.cluster import ClusterPool
 from sdstop.tui.scene import Scene

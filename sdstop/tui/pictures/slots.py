@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.style import Style
 
-from sdstop.analysis.rebuilding import RebuildAnalysis, eta_words, rebuild_analyses
+from sdstop.analysis.rebuilds.rebuilding import RebuildAnalysis, eta_words, rebuild_analyses
 from sdstop.collectors.memory.dimms import Dimm
 from sdstop.collectors.memory.edac import MemoryErrors
 from sdstop.core.finding import Finding

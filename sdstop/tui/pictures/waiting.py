@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 from rich.style import Style
 
-from sdstop.analysis.stalled import StalledTask, stalled_groups, watched
+from sdstop.analysis.tasks.stalled import StalledTask, stalled_groups, watched
 from sdstop.core.finding import Finding
 from sdstop.core.format import duration, number, plural
 from sdstop.tui.pictures import Picture

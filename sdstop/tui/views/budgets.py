@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from rich.style import Style
 
-from sdstop.analysis.fabric import HbaLoad
-from sdstop.analysis.fabric_state import FabricState
-from sdstop.analysis.fabric_tree import FabricNode
+from sdstop.analysis.fabric.hba_throughput import HbaLoad
+from sdstop.analysis.fabric.state import FabricState
+from sdstop.analysis.fabric.tree import FabricNode
 from sdstop.core.format import percent, rate
 from sdstop.tui.scene import Scene
 from sdstop.tui.widgets.graph import bar

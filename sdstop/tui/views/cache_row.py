@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sdstop.analysis.cache_state import CacheState
+from sdstop.analysis.caches.state import CacheState
 from sdstop.readings.cache import Cache, CacheActivity
 from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import Scene

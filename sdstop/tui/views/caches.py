@@ -9,9 +9,9 @@ from msgspec import Struct
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
-from sdstop.analysis.cache_state import caches, complete_split, split
-from sdstop.analysis.mtu_change import CacheSide, PayloadChange, PayloadHistory
-from sdstop.analysis.request_sizes import Framing, SizeHistogram, framings, size_histograms, sizes_of
+from sdstop.analysis.aoe.mtu_change import CacheSide, PayloadChange, PayloadHistory
+from sdstop.analysis.aoe.request_sizes import Framing, SizeHistogram, framings, size_histograms, sizes_of
+from sdstop.analysis.caches.state import caches, complete_split, split
 from sdstop.core.format import bytes_, duration, number, percent, utc, whole
 from sdstop.readings.cache import Cache, CacheActivity
 from sdstop.readings.disk import DiskActivity

@@ -7,8 +7,8 @@ from collections.abc import Hashable, Iterator
 
 from rich.segment import Segment
 
-from sdstop.analysis.cluster_tree import about, pools, rebuilds
-from sdstop.analysis.rebuilding import rebuild_analyses
+from sdstop.analysis.clusters.tree import about, pools, rebuilds
+from sdstop.analysis.rebuilds.rebuilding import rebuild_analyses
 from sdstop.collectors.ceph.readings import CephCheck
 from sdstop.collectors.gluster.heal import GlusterHeal
 from sdstop.collectors.gluster.volumes import GlusterBrick, GlusterVolume

@@ -8,7 +8,7 @@ from functools import partial
 from msgspec import Struct
 from textual.app import ComposeResult
 
-from sdstop.analysis.cluster_tree import ClusterEntity, forest
+from sdstop.analysis.clusters.tree import ClusterEntity, forest
 from sdstop.collectors.ceph.blocking import CephBlocker
 from sdstop.collectors.ceph.readings import CephCheck, CephDaemon, CephPool
 from sdstop.collectors.gluster.heal import GlusterHeal

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os.path
 from collections.abc import Sequence
-from statistics import median
 
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 
-from sdstop.analysis.drives import DriveState
-from sdstop.analysis.likeness import DeviceFold, device_folds
+from sdstop.analysis.disks.drives import DriveState
+from sdstop.analysis.disks.likeness import DeviceFold, device_folds
+from sdstop.core.averages import median
 from sdstop.tui.scene import Scene
 from sdstop.tui.widgets.palette import FAINT, MARKS, STRONG, Line, Palette
 from sdstop.tui.widgets.roles import role

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from sdstop.analysis.drives import PAST, ArrayState, DriveState, moments, queues
+from sdstop.analysis.disks.drives import PAST, ArrayState, DriveState, moments, queues
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.md.readings import Member
 from sdstop.core.finding import Severity

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from msgspec.structs import asdict, replace
 
-from sdstop.analysis.drives import PAST, DriveState, moments
-from sdstop.analysis.likeness import DeviceFold, device_folds
+from sdstop.analysis.disks.drives import PAST, DriveState, moments
+from sdstop.analysis.disks.likeness import DeviceFold, device_folds
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.devices import DeviceRow, row
 from sdstop.tui.views.folds import queue_course

@@ -10,8 +10,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 from textual.app import ComposeResult
 
-from sdstop.analysis.drives import USABLE, ArrayState, DriveState, array_states, queue_extent, shown
-from sdstop.analysis.pool_tree import PoolTree, VdevNode, pool_trees
+from sdstop.analysis.disks.drives import USABLE, ArrayState, DriveState, array_states, queue_extent, shown
+from sdstop.analysis.space.pool_tree import PoolTree, VdevNode, pool_trees
 from sdstop.analysis.thing_parts import thing_of
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.md.readings import Array, Member

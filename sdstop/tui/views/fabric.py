@@ -9,9 +9,9 @@ from msgspec import Struct
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
-from sdstop.analysis.fabric_state import FabricState, FabricTreeCache, fabric
-from sdstop.analysis.fabric_tree import FabricNode
-from sdstop.analysis.membership import memberships
+from sdstop.analysis.disks.membership import memberships
+from sdstop.analysis.fabric.state import FabricState, FabricTreeCache, fabric
+from sdstop.analysis.fabric.tree import FabricNode
 from sdstop.analysis.thing_parts import thing_of
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.fabric.hba import DiskPath, Hba
@@ -20,7 +20,7 @@ from sdstop.core.finding import Severity
 from sdstop.core.format import duration, mebibytes, natural, number, percent, utc
 from sdstop.core.model import Reading
 from sdstop.readings.disk import DiskActivity
-from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
+from sdstop.rules.fabric.hba_oversubscribed import HBA_OVERSUBSCRIBED
 from sdstop.tui.device.graph_grid import GraphGrid
 from sdstop.tui.device.graphs import courses
 from sdstop.tui.facts import FactSubject

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from rich.style import Style
 
-from sdstop.analysis.fabric_state import FabricState
-from sdstop.analysis.fabric_tree import FabricNode, total
-from sdstop.analysis.membership import memberships
+from sdstop.analysis.disks.membership import memberships
+from sdstop.analysis.fabric.state import FabricState
+from sdstop.analysis.fabric.tree import FabricNode, total
 from sdstop.collectors.fabric.hba import Hba
 from sdstop.collectors.fabric.sas import COUNTERS, SasPhy, SasPhyActivity, SasPort
 from sdstop.core.format import bytes_, number, percent, quantity

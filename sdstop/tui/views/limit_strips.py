@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from rich.segment import Segment
 from rich.style import Style
 
-from sdstop.analysis.limit_samples import Sample as UseSample
+from sdstop.analysis.limits.limit_samples import Sample as UseSample
 from sdstop.core.finding import Severity
 from sdstop.core.format import bytes_, mebibytes, number, percent, whole
 from sdstop.tui.scene import Mode, Scene

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 
 from msgspec import Struct
 
-from sdstop.analysis.limiting import LimitAnalysis, LimitedWait, limit_analyses
+from sdstop.analysis.limits.limiting import LimitAnalysis, LimitedWait, limit_analyses
 from sdstop.core.finding import Severity
 from sdstop.core.model import Reading
 from sdstop.readings.cluster import ClusterVolume

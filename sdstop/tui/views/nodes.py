@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from sdstop.analysis.fabric import KINDS
+from sdstop.analysis.fabric.hba_throughput import KINDS
 from sdstop.collectors.fabric.hba import DiskPath, Hba
 from sdstop.collectors.fabric.numa import InterfaceNode, NumaActivity, NumaNode
 from sdstop.collectors.network.interfaces import Interface

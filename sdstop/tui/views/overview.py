@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
-from sdstop.analysis.likeness import device_folds, unfolded
+from sdstop.analysis.disks.likeness import device_folds, unfolded
 from sdstop.collectors.system.processes import ProcessActivity, ProcessIo, ProcessSummary
 from sdstop.core.finding import Finding
 from sdstop.tui.pictures import Picture

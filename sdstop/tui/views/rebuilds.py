@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rich.style import Style
 
-from sdstop.analysis.rebuild_advice import advice
-from sdstop.analysis.rebuilding import RebuildAnalysis, rebuild_analyses
+from sdstop.analysis.rebuilds.advice import advice
+from sdstop.analysis.rebuilds.rebuilding import RebuildAnalysis, rebuild_analyses
 from sdstop.core.finding import Finding
 from sdstop.core.format import bytes_, done, duration, quantity
 from sdstop.readings.rebuild import Rebuild

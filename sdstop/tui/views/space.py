@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from rich.cells import cell_len
 
-from sdstop.analysis.space import Store, stores
+from sdstop.analysis.space.spaces import Store, stores
 from sdstop.core.format import percent
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cause import ROLES

@@ -7,7 +7,7 @@ from typing import Any
 
 from textual.app import ComposeResult
 
-from sdstop.analysis.space import stores
+from sdstop.analysis.space.spaces import stores
 from sdstop.core.format import (
     NONE,
     bytes_,

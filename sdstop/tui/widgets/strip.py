@@ -9,10 +9,10 @@ measured and is drawn as a gap.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from statistics import median
 
 from rich.style import Style
 
+from sdstop.core.averages import median
 from sdstop.core.format import NONE
 from sdstop.tui.widgets.graph import LEFT, UP, area, joined
 from sdstop.tui.widgets.palette import FAINT, HEAT, HEAT_GROUND, OTHER, Line, Palette, text

@@ -1,0 +1,55 @@
+"""Messages of smartd, of the monitor of mdadm, and of udev in system logs."""
+
+from __future__ import annotations
+
+from sdstop.collectors.kernel.message import LogPlace, pattern
+
+_SMARTD = r"Device: /dev/(?P<dev>sd[a-z]{1,4}|nvme\d{1,5}(?:n\d{1,6})?)(?: \[\w{1,20}\])?, "
+_MDADM = r" event detected on md device /dev/"
+
+PATTERNS = (
+    pattern("FAILED SMART self-check", _SMARTD + r"FAILED SMART self-check", "failure-predicted", LogPlace.DISK),
+    pattern(
+        "Failed SMART usage Attribute",
+        _SMARTD + r"Failed SMART usage Attribute: \d{1,3} [\w-]{1,40}",
+        "failure-predicted",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "Currently unreadable",
+        _SMARTD + r"\d{1,12} (?:Currently unreadable \(pending\)|Total unreadable) sectors",
+        "pending-sectors",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "ffline uncorrectable",
+        _SMARTD + r"\d{1,12} (?:Total o|O)ffline uncorrectable sectors",
+        "pending-sectors",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "error count increased",
+        _SMARTD + r"(?P<test>Self-Test Log|ATA) error count increased from \d{1,9} to \d{1,9}",
+        lambda found: "error-count" if found["test"] == "ATA" else "selftest-failed",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "Critical Warning (",
+        _SMARTD + r"Critical Warning \(0x[0-9a-f]{2}\): [\w, -]{1,80}",
+        "critical-warning",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "Fail event detected",
+        r"Fail" + _MDADM + r"(?P<hidden>[\w/-]{1,60}), component device /dev/(?P<dev>\w{1,40})",
+        "member-failed",
+        LogPlace.DISK,
+    ),
+    pattern("DegradedArray event", r"DegradedArray" + _MDADM + r"(?P<dev>md\d{1,5})", "degraded-array", LogPlace.DISK),
+    pattern(
+        " processing SEQNUM=",
+        r"(?P<also>[\w.:!/@-]{1,100}): Worker \[\d{1,10}\] processing SEQNUM=\d{1,20} (?:is taking a long time|killed)",
+        "udev-stuck",
+        LogPlace.NODE,
+    ),
+)

@@ -1,0 +1,1 @@
+"""AoE: frames, MTUs, and how they split requests."""

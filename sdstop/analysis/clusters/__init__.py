@@ -1,0 +1,1 @@
+"""Clusters: Ceph, Pacemaker, DRBD, GlusterFS."""

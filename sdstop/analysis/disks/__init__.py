@@ -1,0 +1,1 @@
+"""Block devices: membership, standstills, saturation, redundancy."""

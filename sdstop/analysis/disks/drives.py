@@ -1,0 +1,369 @@
+"""Block devices and arrays, joined across families, with their recent history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import Struct
+
+from sdstop.analysis.disks.presence import gone
+from sdstop.analysis.latest import latest_rows
+from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.devicemapper.dmtable import volume
+from sdstop.collectors.md.readings import Array, Member
+from sdstop.collectors.zfs.readings import Vdev
+from sdstop.core.averages import median
+from sdstop.core.expression import expression
+from sdstop.core.finding import Finding, Severity, worst_by_subject, worst_of
+from sdstop.core.format import natural
+from sdstop.core.history import Moment, Window
+from sdstop.readings.disk import DiskActivity
+from sdstop.readings.rebuild import Rebuild
+
+PAST = 60
+"""Length of the recent history in seconds."""
+
+_STACKED = frozenset(
+    {"partition", "md", "dm", "loop", "ram", "zram", "nvme_path", "bcache", "zvol", "drbd", "floppy", "rom", "virtual"}
+)
+"""Kinds whose I/O is counted again in another device, or is not disk I/O; excluded from totals."""
+_KINDS = (
+    ("md", expression(r"md(\d+|_.*)$")),
+    ("dm", expression(r"dm-\d+$")),
+    ("loop", expression(r"loop\d+$")),
+    ("ram", expression(r"z?ram\d+$")),
+    ("rom", expression(r"sr\d+$")),
+    ("floppy", expression(r"fd\d+$")),
+    ("partition", expression(r"(?:(?:nvme\d+n\d+|mmcblk\d+|md\d+|nbd\d+|loop\d+)p\d+|(?:[shv]|xv)d[a-z]+\d+)$")),
+)
+_FLAGS = {
+    "hot-stripe-member": "hot!",
+    "slow-stripe-member": "slow!",
+    "stripe-convoy": "convoy!",
+    "device-hung": "hung!",
+    "array-degraded": "degraded!",
+    "zfs-pool-degraded": "errors!",
+    "slow-device": "slow!",
+    "volume-suspended": "suspended!",
+    "data-mismatch": "mismatch!",
+    "no-spare-left": "no spare",
+    "rebuild-stalled": "stalled!",
+    "rebuild-throttled": "throttled",
+    "rebuild-slow": "slow!",
+    "cache-errors": "errors!",
+    "cache-full-of-dirty": "dirty!",
+    "cache-ineffective": "few hits",
+    "cache-bypassed": "bypassed!",
+    "cache-sub-block-io": "bypassed!",
+    "tasks-stuck": "tasks wait",
+    "device-saturated": "at limit",
+    "disk-offline": "offline!",
+    "disk-failing": "failing!",
+    "disk-worn": "worn!",
+    "disk-hot": "too hot",
+    "disk-link-errors": "link!",
+    "kernel-io-errors": "I/O errors",
+    "filesystem-errors": "fs errors",
+    "filesystem-readonly": "read-only!",
+    "path-failed": "path lost",
+    "volume-degraded": "degraded!",
+    "volume-unhealthy": "unhealthy",
+    "thin-pool-filling": "filling",
+    "snapshot-filling": "filling",
+    "path-used-directly": "not by map",
+    "paths-unbalanced": "one path",
+    "discard-unaligned": "discards",
+    "flush-slow": "slow flush",
+    "session-down": "no session",
+}
+"""Words for the fault of a device; other rules have their own name."""
+GONE = "gone!"
+"""Word for a member of an array that the node no longer has."""
+_SUSPECT = "errors!"
+"""Word for a member that the rule on arrays names."""
+
+
+class PeerMedians(Struct, frozen=True):
+    """Medians over the members of an array: queue in requests, wait in seconds; None if unknown."""
+
+    queue: float | None
+    wait: float | None
+
+
+USABLE = frozenset({"ONLINE", "AVAIL", "INUSE"})
+"""Healthy states of pool devices."""
+
+
+class DriveState(Struct, frozen=True):
+    """A block device: its activity, properties, arrays that it is a member of, and worst severity."""
+
+    name: str
+    kind: str
+    activity: DiskActivity | None
+    device: BlockDevice | None = None
+    members: tuple[Member, ...] = ()
+    severity: Severity | None = None
+    flag: str = ""
+    stale: bool = False
+    pools: tuple[str, ...] = ()
+
+    @property
+    def urgency(self) -> tuple[int, float, float]:
+        """Sort key for urgency: severity of findings, then queue, then busy time."""
+        a = self.activity
+        rank = -1 if self.severity is None else self.severity.rank
+        return (rank, (a.queue or 0.0) if a else 0.0, (a.busy or 0.0) if a else 0.0)
+
+    @property
+    def volume(self) -> str:
+        """Name of a device mapper device as shown to operators, "" for other devices."""
+        d = self.device
+        return volume(d.dm_name, d.dm_uuid) if d is not None and d.dm_name else ""
+
+    @property
+    def whole(self) -> bool:
+        """Whether totals include its I/O: the device is not a partition, and not stacked on another device."""
+        return self.kind not in _STACKED
+
+
+def kind_of(name: str, device: BlockDevice | None) -> str:
+    """Return the kind of a device, derived from its name if sysfs has no data."""
+    if device is not None:
+        return device.kind
+    return next((kind for kind, pattern in _KINDS if pattern.match(name)), "disk")
+
+
+def drives(window: Window, findings: Sequence[Finding]) -> dict[str, DriveState]:
+    """Return every block device by name; `findings` are those active at the window's end."""
+    return window.once("drives", lambda: _drives(window, findings))
+
+
+def _drives(window: Window, findings: Sequence[Finding]) -> dict[str, DriveState]:
+    activities, stale = latest_rows(window, DiskActivity)
+    devices, _ = latest_rows(window, BlockDevice)
+    members: dict[str, list[Member]] = {}
+    for member in latest_rows(window, Member)[0].values():
+        members.setdefault(member.device, []).append(member)
+    pools: dict[str, dict[str, str]] = {}
+    without = {
+        member.device: member.state for known in members.values() for member in known if member.state == "faulty"
+    }
+    without.update(dict.fromkeys(_without_device(window, members), GONE))
+    for vdev in latest_rows(window, Vdev)[0].values():
+        if vdev.device and vdev.group != "spares":
+            part = devices.get(vdev.device)
+            disk = (part.parent if part is not None else None) or vdev.device
+            pools.setdefault(disk, {})[vdev.pool] = vdev.vdev
+            if vdev.leaf and vdev.state not in USABLE:
+                without[disk] = vdev.state.lower()
+    worst = worst_by_subject(findings)
+    flags: dict[str, str] = {}
+    for finding in reversed(findings):
+        word = _FLAGS.get(finding.rule, finding.rule)
+        if finding.rule == "array-degraded" and "/" in finding.subject:
+            word = _SUSPECT
+        for name in {finding.subject, finding.subject.rpartition("/")[2]}:
+            flags[name] = "" if finding.rule == "rebuild-running" else word
+    found = {}
+    pulled = _pulled(window)
+    for name in dict.fromkeys(map(str, (*activities, *devices, *members))):
+        if name in pulled and name not in members:
+            continue
+        device = devices.get(name)
+        names = _names(name, device)
+        found[name] = DriveState(
+            name,
+            kind_of(name, device),
+            activities.get(name),
+            device,
+            tuple(members.get(name, ())),
+            worst_of(worst[each] for each in names if each in worst) or (Severity.WARNING if name in without else None),
+            without.get(name) or next((flags[each] for each in names if each in flags), ""),
+            stale,
+            tuple(pools.get(name, ())),
+        )
+    return found
+
+
+def _names(name: str, device: BlockDevice | None) -> tuple[str, ...]:
+    """Return the names by which findings accuse a device: the kernel's, and those of its mapping."""
+    if device is None or not device.dm_name:
+        return (name,)
+    return (name, device.dm_name, volume(device.dm_name, device.dm_uuid))
+
+
+def _without_device(window: Window, members: Mapping[str, Sequence[Member]]) -> list[str]:
+    """Return the members that their arrays count as working, and that the node no longer has."""
+    working: dict[str, list[str]] = {}
+    for each in (member for known in members.values() for member in known if member.state != "faulty"):
+        working.setdefault(each.array, []).append(each.device)
+    return [name for names in working.values() for name in gone(window, names, names)]
+
+
+def _pulled(window: Window) -> set[str]:
+    """Return the devices that are gone since the newest activity was read, or have lost their file or medium.
+
+    An unplug is noticed at once; without this, the last rates of the device would stay until the next round.
+    """
+    runs = window.moments(BlockDevice)
+    if len(runs) < 2:
+        return set()
+    active, now = window.now.run_of(DiskActivity), runs[-1]
+    if active is None or active.started >= now.started:
+        return set()
+    empty = {name for name, row in now.rows.items() if row.size == 0 and row.kind == "loop"}
+    return {str(name) for name in runs[-2].rows if name not in now.rows or name in empty}
+
+
+def shown(drive: DriveState) -> bool:
+    """Return whether lists show the device by default: no partitions, and loop and similar devices only if in use."""
+    if drive.severity is not None:
+        return True
+    if drive.kind in {"partition", "nvme_path", "floppy"}:
+        return False
+    if drive.kind in {"loop", "ram", "zram", "rom", "nbd"}:
+        used = drive.device is not None and bool(drive.device.backing_file)
+        return used or (drive.activity is not None and drive.activity.completed_per_second > 0)
+    return True
+
+
+def moments(window: Window) -> list[Moment[DiskActivity]]:
+    """Return the runs whose rates are in the window."""
+    return window.moments(DiskActivity)
+
+
+def _queue(moment: Moment[DiskActivity], name: str) -> float | None:
+    """Return a device's queue in a run, cached with that run."""
+    known: dict[str, float | None] = moment.memo.setdefault("queue", {})
+    if name not in known:
+        row = moment.rows.get(name)
+        known[name] = None if row is None else row.queue
+    return known[name]
+
+
+def queues(window: Window, name: str) -> list[tuple[float, float, float | None]]:
+    """Return (ends, seconds, queue) of a device for each run in the window."""
+    return [(moment.started, moment.seconds or 0.0, _queue(moment, name)) for moment in moments(window)]
+
+
+def queue_extent(window: Window, group: str, names: Sequence[str]) -> tuple[float, float]:
+    """Return the largest and the mean queue of these devices over the window; `group` names the set."""
+    most, total, count = 0.0, 0.0, 0
+    for moment in moments(window):
+        known: dict[str, tuple[float, float, int]] = moment.memo.setdefault("queue extents", {})
+        if group not in known:
+            found = [queue for name in names if (queue := _queue(moment, name)) is not None]
+            known[group] = (max(found, default=0.0), sum(found), len(found))
+        most = max(most, known[group][0])
+        total += known[group][1]
+        count += known[group][2]
+    return most, total / count if count else 0.0
+
+
+class DiskTotals(Struct, frozen=True):
+    """Combined activity of all disks, per second; `read_wait` and `write_wait` are in seconds, None if unknown."""
+
+    read_bytes: float
+    write_bytes: float
+    reads: float
+    writes: float
+    read_wait: float | None = None
+    write_wait: float | None = None
+
+
+def totals(window: Window) -> list[tuple[float, float, DiskTotals]]:
+    """Return (ends, seconds, totals) for each run in the window, without devices built on others."""
+    names = whole_names(window)
+    found = []
+    for moment in moments(window):
+        known = moment.memo.get("totals of disks")
+        if known is None:
+            known = moment.memo["totals of disks"] = _total([moment.rows.get(name) for name in names])
+        found.append((moment.started, moment.seconds or 0.0, known))
+    return found
+
+
+def whole_names(window: Window) -> list[str]:
+    """Return the names of the devices whose I/O totals include."""
+    return window.of_run(DiskActivity, "names of whole disks", lambda: _whole_names(window))
+
+
+def _whole_names(window: Window) -> list[str]:
+    devices, _ = latest_rows(window, BlockDevice)
+    names = map(str, latest_rows(window, DiskActivity)[0])
+    return [name for name in names if kind_of(name, devices.get(name)) not in _STACKED]
+
+
+def _total(rows_of: Iterable[DiskActivity | None]) -> DiskTotals:
+    kept = [row for row in rows_of if row is not None]
+    return DiskTotals(
+        sum(row.read_bytes_per_second for row in kept),
+        sum(row.write_bytes_per_second for row in kept),
+        sum(row.reads_per_second for row in kept),
+        sum(row.writes_per_second for row in kept),
+        _mean_wait([(row.reads_per_second, row.read_wait) for row in kept]),
+        _mean_wait([(row.writes_per_second, row.write_wait) for row in kept]),
+    )
+
+
+def _mean_wait(known: Iterable[tuple[float, float | None]]) -> float | None:
+    """Return the mean wait of all requests in seconds, from (requests, wait) of each disk; None without any."""
+    waited = [(requests, wait) for requests, wait in known if requests > 0 and wait is not None]
+    requests = sum(each for each, _ in waited)
+    return sum(each * wait for each, wait in waited) / requests if requests else None
+
+
+class ArrayState(Struct, frozen=True):
+    """An array with its members in slot order, their medians, and its rebuild."""
+
+    array: Array
+    drive: DriveState | None
+    members: tuple[tuple[Member, DriveState], ...]
+    peers: PeerMedians
+    rebuilds: tuple[Rebuild, ...]
+    severity: Severity | None
+    convoy: Severity | None
+
+
+def array_states(window: Window, findings: Sequence[Finding]) -> list[ArrayState]:
+    """Return the arrays, by name; `findings` are those active at the window's end."""
+    return window.once("array groups", lambda: _groups(window, findings))
+
+
+def _groups(window: Window, findings: Sequence[Finding]) -> list[ArrayState]:
+    known = drives(window, findings)
+    arrays, _ = latest_rows(window, Array)
+    members: dict[str, list[Member]] = {}
+    for member in latest_rows(window, Member)[0].values():
+        members.setdefault(member.array, []).append(member)
+    rebuilds, _ = latest_rows(window, Rebuild)
+    convoys = {f.subject: f.severity for f in findings if f.rule == "stripe-convoy"}
+    worst = worst_by_subject(findings)
+    found = []
+    for array in sorted(arrays.values(), key=lambda a: natural(a.array)):
+        listed = sorted(
+            members.get(array.array, ()),
+            key=lambda m: (m.slot is None, m.slot if m.slot is not None else 0, natural(m.device)),
+        )
+        own = tuple((m, known[m.device]) for m in listed)
+        busy = [d.activity for m, d in own if d.activity is not None and m.slot is not None]
+        peers = PeerMedians(
+            _middle([a.queue for a in busy if a.queue is not None]),
+            _middle([a.wait for a in busy if a.wait is not None]),
+        )
+        found.append(
+            ArrayState(
+                array,
+                known.get(array.array),
+                own,
+                peers,
+                tuple(r for r in rebuilds.values() if r.kind == "md" and r.array == array.array),
+                worst.get(array.array),
+                convoys.get(array.array),
+            )
+        )
+    return found
+
+
+def _middle(values: list[float]) -> float | None:
+    return median(values) if len(values) >= 2 else None

@@ -1,0 +1,112 @@
+"""Devices that work at their limit: busy all the time, with requests waiting, and as fast as their peers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from sdstop.collectors.block.devices import BlockDevice
+from sdstop.core.averages import median
+from sdstop.core.history import Moment, Window
+from sdstop.readings.disk import DiskActivity
+
+BUSY = 0.95
+"""Minimum busy share of a sample for a device to count as saturated."""
+QUEUE = 2.0
+"""Minimum queue length at which requests wait on a rotating disk."""
+DEPTH = 32.0
+"""Minimum queue length for other devices that do not report a queue depth (SATA: 32)."""
+FAR = 3.0
+"""Service time above which a saturated device is not at a healthy limit, as a multiple of its own past or its peers."""
+_ALIKE = 2.0
+"""Largest ratio between request sizes whose service times are compared."""
+_PAST = 5
+"""Minimum number of earlier samples that a device is compared with."""
+STACKED_KINDS = frozenset({"md", "dm", "bcache", "drbd", "loop", "zvol", "partition", "ram", "zram"})
+"""Kinds of devices whose requests are served by others."""
+
+
+class SaturatedDevice(Struct, frozen=True):
+    """A saturated device: medians over the samples. `wait` is seconds, `completed` requests per second."""
+
+    device: str
+    busy: float
+    queue: float
+    wait: float
+    completed: float
+
+
+def saturated(
+    window: Window, moments: Sequence[Moment[DiskActivity]], busy: float, part: float
+) -> list[SaturatedDevice]:
+    """Return the devices that were saturated in at least a `part` of the samples, by name."""
+    if not moments:
+        return []
+    least = part * len(moments)
+    counts: dict[str, int] = {}
+    for moment in moments:
+        for name in full(moment, busy):
+            counts[name] = counts.get(name, 0) + 1
+    found = []
+    for name in sorted(name for name, count in counts.items() if count >= least):
+        device = window.get(BlockDevice, name)
+        rows = [row for moment in moments if (row := moment.rows.get(name)) is not None]
+        if device is None or device.kind in STACKED_KINDS or not rows:
+            continue
+        queue = median(row.queue or 0.0 for row in rows)
+        waits = [row.wait for row in rows if row.wait is not None]
+        if waits and sum((row.queue or 0.0) >= depth(device) for row in rows) >= least:
+            rate = median(row.completed_per_second for row in rows)
+            found.append(SaturatedDevice(name, median(row.busy or 0.0 for row in rows), queue, median(waits), rate))
+    return found
+
+
+def times_its_past(window: Window, moments: Sequence[Moment[DiskActivity]], name: str) -> float | None:
+    """Return a device's service time as a multiple of the one before these samples, None if that is unknown."""
+    every = window.moments(DiskActivity)
+    return _times(_rows(moments, name), _rows(every[: len(every) - len(moments)], name), _PAST)
+
+
+def times_its_peers(moments: Sequence[Moment[DiskActivity]], name: str, peers: Sequence[str]) -> float | None:
+    """Return a device's service time as a multiple of its peers' median, None if fewer than two complete requests."""
+    others = [rows for peer in peers if peer != name and len(rows := _rows(moments, peer)) >= _PAST]
+    return (
+        _times(_rows(moments, name), [row for rows in others for row in rows], 2 * _PAST) if len(others) > 1 else None
+    )
+
+
+def _times(rows: Sequence[DiskActivity], others: Sequence[DiskActivity], fewest: int) -> float | None:
+    if not rows:
+        return None
+    size = median(row.size or 0.0 for row in rows)
+    alike = [row for row in others if size and row.size and size / _ALIKE <= row.size <= size * _ALIKE]
+    return median(map(_served, rows)) / median(map(_served, alike)) if len(alike) >= fewest else None
+
+
+def _rows(moments: Sequence[Moment[DiskActivity]], name: str) -> list[DiskActivity]:
+    """Return the samples of a device in which it completed at least one request a second and was busy."""
+    rows = (moment.rows.get(name) for moment in moments)
+    return [row for row in rows if row is not None and row.busy and row.completed_per_second >= 1]
+
+
+def _served(row: DiskActivity) -> float:
+    """Return the busy seconds per request: more load makes requests wait longer, and this shorter."""
+    return (row.busy or 0.0) / row.completed_per_second
+
+
+def depth(device: BlockDevice) -> float:
+    """Return the number of requests that a device accepts before further ones wait."""
+    if device.rotational == 1:
+        return QUEUE
+    return max(QUEUE, float(device.queue_depth or DEPTH))
+
+
+def full(moment: Moment[DiskActivity], busy: float) -> frozenset[str]:
+    """Return the devices that were busy all through a sample, cached because ten windows use it."""
+    known: tuple[float, frozenset[str]] | None = moment.memo.get("saturated")
+    if known is None or known[0] != busy:
+        rows = (row for key in moment.rows if (row := moment.rows.get(key)) is not None)
+        full = [row.device for row in rows if row.busy is not None and row.busy >= busy and row.completed_per_second]
+        known = moment.memo["saturated"] = busy, frozenset(full)
+    return known[1]

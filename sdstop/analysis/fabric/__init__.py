@@ -1,0 +1,1 @@
+"""HBAs, expanders, links and memory."""

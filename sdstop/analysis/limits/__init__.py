@@ -1,0 +1,1 @@
+"""Configured limits of I/O."""

@@ -1,0 +1,84 @@
+"""Reasons for which a peer group cannot be judged: other work on its members, and counters that say nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sdstop.analysis.members.group_columns import counted_device
+from sdstop.analysis.members.peer_samples import GroupColumns
+from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.md.readings import Array
+from sdstop.core.history import Moment, Window
+from sdstop.core.thing import Thing
+from sdstop.readings.disk import DiskActivity
+from sdstop.readings.rebuild import Rebuild
+
+SILENT = 3
+"""Consecutive samples without completions after which a member's queue counts as unknown."""
+
+
+def parity_alone(array: Array | None) -> str | None:
+    """Return the layout of an array of which one disk holds parity alone, None for all others."""
+    layout = array.layout if array is not None else None
+    return layout if layout is not None and (layout.startswith("parity-") or layout.endswith("-6")) else None
+
+
+def synchronising(window: Window, upper: Thing | None, moments: Sequence[Moment[DiskActivity]]) -> str | None:
+    """Return the rebuild or check that ran at any time since the first sample, None if there was none."""
+    if upper is None:
+        return None
+    start = min((moment.started - (moment.seconds or 0.0) for moment in moments), default=window.now.monotonic)
+    actions = window.once(("actions", start), lambda: _actions(window, start))
+    if not actions:
+        return None
+    return actions.get(upper.name) or actions.get(upper.label)
+
+
+def _actions(window: Window, start: float) -> dict[str, str]:
+    """Return the rebuilds and checks by array or pool since a time, the newest of each."""
+    found: dict[str, str] = {}
+    seen: set[int] = set()
+    for shot in reversed(window.snapshots):
+        for family in (Array, Rebuild):
+            run = shot.run_of(family)
+            if run is None or id(run) in seen:
+                continue
+            seen.add(id(run))
+            for array in shot.rows(Array).values() if family is Array else ():
+                if array.action not in {"idle", "frozen", None}:
+                    found.setdefault(array.array, array.action or "")
+            for row in shot.rows(Rebuild).values() if family is Rebuild else ():
+                if row.state == "running" and row.kind != "md":
+                    found.setdefault(row.array, row.operation)
+        if shot.monotonic < start:
+            break
+    return found
+
+
+def silent_member(layout: GroupColumns, moments: Sequence[Moment[DiskActivity]]) -> str | None:
+    """Return a member with outstanding requests that completed none in the last samples."""
+    names: Sequence[str] = layout.names
+    for moment in moments[-SILENT:]:
+        rows = ((name, moment.rows.get(name)) for name in names)
+        names = [n for n, row in rows if row is not None and row.in_flight and not row.completed_per_second]
+        if not names:
+            return None
+    return names[0] if names and moments else None
+
+
+def uncounted_member(window: Window, layout: GroupColumns, moments: Sequence[Moment[DiskActivity]]) -> str | None:
+    """Return a member whose requests the kernel does not count, None if all are counted.
+
+    Only counters that never move count as missing: dm, DRBD and bcache are counted regardless of queue/iostats.
+    """
+    off = window.of_run(BlockDevice, ("iostats off", layout.columns), lambda: _switched_off(window, layout))
+    for name in off:
+        rows = (moment.rows.get(name) for moment in moments)
+        if not any(row is not None and row.completed_per_second for row in rows):
+            return name
+    return None
+
+
+def _switched_off(window: Window, layout: GroupColumns) -> tuple[str, ...]:
+    devices = ((name, counted_device(window, name)) for name in layout.names)
+    return tuple(name for name, device in devices if device is not None and device.iostats_enabled == 0)

@@ -1,0 +1,1 @@
+"""Rebuilds: pace, bottleneck and advice."""

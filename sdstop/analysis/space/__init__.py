@@ -1,0 +1,1 @@
+"""Space: file systems, pools, volumes, and when they will be full."""

@@ -1,0 +1,1 @@
+"""Tasks and programs that do I/O or wait for it."""

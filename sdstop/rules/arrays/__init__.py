@@ -1,0 +1,1 @@
+"""Rules about arrays: md, raid volumes of LVM and controllers, stripes."""

@@ -1,0 +1,1 @@
+"""Rules about caches of block devices: flashcache, dm-cache, dm-writecache, bcache."""

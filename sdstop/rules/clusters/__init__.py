@@ -1,0 +1,1 @@
+"""Rules about clusters of any kind: Ceph, ScaleIO, GlusterFS, DRBD, Pacemaker."""

@@ -1,0 +1,1 @@
+"""Rules about disks and other block devices."""

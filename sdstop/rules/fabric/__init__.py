@@ -1,0 +1,1 @@
+"""Rules about HBAs, PCI Express, SAS and Fibre Channel."""

@@ -1,0 +1,207 @@
+"""File systems with errors: counted by ext4 and btrfs, or in the kernel's log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from sdstop.analysis.space.filesystem_state import FilesystemState, filesystem_states
+from sdstop.analysis.tasks.kernel_log import RECENT, amounts, gap_in, is_recent, last_time, numbers, quoted, silence
+from sdstop.collectors.filesystems.errors import BtrfsErrors, Ext4Errors
+from sdstop.collectors.kernel.readings import KernelComplaint, KernelLog
+from sdstop.core import format as human
+from sdstop.core.advice import Advice, operands, run
+from sdstop.core.evidence import dated
+from sdstop.core.finding import (
+    Covers,
+    Damage,
+    Finding,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
+from sdstop.core.finding_text import fitting
+from sdstop.core.history import Window
+
+_LOGGED = frozenset({"fs-error", "fs-corruption", "fs-write-lost"})
+_COUNTS = frozenset({"ext4", "ext3", "ext2", "btrfs"})
+
+
+def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+    states = filesystem_states(window)
+    ext4 = {row.device: row for row in window.rows(Ext4Errors).values()}
+    btrfs: dict[str, list[BtrfsErrors]] = {}
+    for row in window.rows(BtrfsErrors).values():
+        btrfs.setdefault(_holder(row, states), []).append(row)
+    log = next(iter(window.rows(KernelLog).values()), None)
+    for name in dict.fromkeys((*states, *ext4, *btrfs)):
+        logged = [row for row in states[name].messages if row.kind in _LOGGED] if name in states else []
+        state = states.get(name) or FilesystemState(name, (), ())
+        finding = _found(window, name, ext4.get(name), btrfs.get(name, ()), logged, limits)
+        if finding is not None:
+            yield finding
+        elif name in ext4:
+            yield RuledOut(name, "0 errors since the last check")
+        elif name in btrfs:
+            yield RuledOut(name, "0 errors of its devices")
+        else:
+            yield _by_log(state, log)
+    yield from _numbers_of_several(states, btrfs)
+
+
+def _numbers_of_several(states: object, btrfs: dict[str, list[BtrfsErrors]]) -> Iterator[Verdict]:
+    """Yield nothing for rows judged with their file system; coverage asks for each by its own subject."""
+    del states
+    for name, rows in btrfs.items():
+        others = [row.subject for row in rows if row.subject != name]
+        if others and not any(row.total or row.missing for row in rows):
+            yield RuledOut(others[0], "0 errors of its devices", others=tuple(others[1:]))
+
+
+def _holder(row: BtrfsErrors, states: dict[str, FilesystemState]) -> str:
+    """Return the device by which the file system of a btrfs device is mounted, else its first device."""
+    names = row.devices.split(",")
+    return next((name for name in names if name in states), names[0] or row.filesystem)
+
+
+def _by_log(state: FilesystemState, log: KernelLog | None) -> Verdict:
+    """Return the verdict on a file system that counts no errors, by the silence of the kernel's log."""
+    kind = state.filesystem or "file system"
+    if log is None:
+        return Unchecked(f"{kind} without error counters; kernel log unavailable", state.device, calm=True)
+    gap = gap_in(log)
+    if gap is not None:
+        return Unchecked(gap.reason, state.device, gap=gap.gap)
+    return RuledOut(state.device, f"0 errors logged {silence(log)}")
+
+
+def _found(
+    window: Window,
+    name: str,
+    ext4: Ext4Errors | None,
+    btrfs: Sequence[BtrfsErrors],
+    logged: Sequence[KernelComplaint],
+    limits: Limits,
+) -> Finding | None:
+    errors = ext4.errors if ext4 is not None else 0
+    bad = [row for row in btrfs if row.total or row.missing]
+    if not (errors or bad or logged):
+        return None
+    recent = [row for row in logged if is_recent(row, limits["recent"])]
+    new = bool(recent) or _is_new(window, ext4, limits["recent"]) or _grew(window, bad)
+    missing = [row for row in bad if row.missing]
+    severity = Severity.CRITICAL if new else Severity.WARNING if ext4 is not None or missing else Severity.INFO
+    last = last_time(window, logged)
+    if missing:
+        title, cause = "BTRFS DEVICE MISSING", "A device of the file system is missing."
+    elif errors:
+        title, cause = f"FILE SYSTEM ERRORS: {human.number(errors, 0)}", _cause_of_ext4(window, ext4, errors)
+    elif bad:
+        total = sum(row.total for row in bad)
+        title = f"BTRFS DEVICE ERRORS: {human.number(total, 0)}"
+        cause = f"The file system counted {human.plural(total, 'error')} of its devices."
+    else:
+        title = "FILE SYSTEM ERRORS IN KERNEL LOG"
+        total_logged = amounts(logged, minute=False)
+        cause = fitting(
+            f"The kernel logged {total_logged}{f', the last {last}' if last else ''}.",
+            f"The kernel logged {total_logged}.",
+        )
+    return Finding(
+        severity=severity,
+        subject=name,
+        title=title,
+        cause=cause,
+        impact="Files can be damaged, and new writes can damage more." if new else _old_impact(ext4),
+        values=(
+            *((Value("errors", "errors since the last check", errors, above=0),) if errors else ()),
+            *(
+                (Value("device_errors", "errors of btrfs devices", sum(row.total for row in bad), above=0),)
+                if bad
+                else ()
+            ),
+            *numbers(logged),
+        ),
+        evidence=cites(
+            *([window.cite(ext4, "errors"), window.cite(ext4, "last")] if ext4 is not None and errors else []),
+            *(window.cite(row) for row in bad[:3]),
+            *quoted(window, logged),
+        ),
+        advice=_advice(name, ext4, bad),
+        refuted_by="a check of the file system without errors",
+        damage=Damage.DATA,
+        standing=not new,
+    )
+
+
+def _cause_of_ext4(window: Window, row: Ext4Errors | None, errors: int) -> str:
+    said = f"ext4 counted {human.plural(errors, 'error')} since its last check"
+    if row is None or row.last is None:
+        return f"{said}."
+    age = window.now.taken - row.last
+    when = f", the last {human.duration(age)} ago" if dated(window.now.taken) and age >= 0 else ""
+    where = f" in {human.safe(row.function, 24)}" if row.function else ""
+    return fitting(f"{said}{when}{where}.", f"{said}{when}.", f"{said}.")
+
+
+def _is_new(window: Window, row: Ext4Errors | None, recent: float) -> bool:
+    """Return whether ext4 counted an error recently."""
+    if row is None or not row.errors:
+        return False
+    if row.last is not None and dated(window.now.taken) and 0 <= window.now.taken - row.last <= recent:
+        return True
+    before = [moment.rows.get(row.device) for moment in window.moments(Ext4Errors)]
+    return any(isinstance(other, Ext4Errors) and other.errors < row.errors for other in before)
+
+
+def _grew(window: Window, rows: Sequence[BtrfsErrors]) -> bool:
+    """Return whether a counter of btrfs grew within the window."""
+    for row in rows:
+        for moment in window.moments(BtrfsErrors):
+            other = moment.rows.get((row.filesystem, row.number))
+            if isinstance(other, BtrfsErrors) and other.total < row.total:
+                return True
+    return False
+
+
+def _old_impact(ext4: Ext4Errors | None) -> str:
+    if ext4 is not None:
+        return "Files can be damaged until the file system is checked."
+    return "No further error was seen."
+
+
+def _advice(name: str, ext4: Ext4Errors | None, btrfs: Sequence[BtrfsErrors]) -> tuple[Advice, ...]:
+    look = run("journalctl", "-k").pipe("grep", "-w", *operands(name)).pipe("tail", "-40")
+    if btrfs:
+        return (
+            "Find the device with errors, then scrub the file system.",
+            run("btrfs", "device", "stats", f"/dev/{name}"),
+            look,
+        )
+    if ext4 is not None:
+        return (
+            "Repair the device below it; then unmount and check the file system.",
+            run("e2fsck", "-f", f"/dev/{name}", note="unmounted only"),
+            look,
+        )
+    return ("Repair the device below it; then unmount and check the file system.", look)
+
+
+FILESYSTEM_ERRORS = Rule(
+    "filesystem-errors",
+    "file systems with errors in ext4's or btrfs's counters, or in the kernel's log",
+    Severity.CRITICAL,
+    _check,
+    (Ext4Errors,),
+    (RECENT,),
+    instead=(BtrfsErrors, KernelLog),
+    covers=(Covers(Ext4Errors), Covers(BtrfsErrors, subject="{subject}")),
+    many="have file system errors",
+    damage=Damage.DATA,
+    view="disks",
+    advice="Repair the device below it; then unmount and check the file system.",
+)

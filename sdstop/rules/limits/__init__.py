@@ -1,0 +1,1 @@
+"""Rules about configured limits of I/O."""

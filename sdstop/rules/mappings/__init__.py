@@ -1,0 +1,1 @@
+"""Rules about what device mapper and LVM map."""

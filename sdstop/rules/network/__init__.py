@@ -1,0 +1,1 @@
+"""Rules about interfaces, links and MTUs."""

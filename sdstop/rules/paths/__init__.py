@@ -1,0 +1,1 @@
+"""Rules about paths to disks: multipath, NVMe, sessions with targets, names."""

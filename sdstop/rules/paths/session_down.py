@@ -1,0 +1,168 @@
+"""Storage sessions that are down or reconnecting: requests of their disks wait, and are in flight nowhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from sdstop.analysis.tasks.stalled import FOLLOWS_WAITS
+from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.network.session_states import SessionState
+from sdstop.collectors.network.sessions import StorageSession
+from sdstop.core import format as human
+from sdstop.core.advice import Advice, operands, run
+from sdstop.core.finding import (
+    Damage,
+    Finding,
+    Gap,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
+from sdstop.core.finding_text import fitting
+from sdstop.core.history import Window
+from sdstop.core.joins import ThingKind
+from sdstop.core.snapshot import Snapshot
+
+_UP = frozenset({"LOGGED_IN", "live"})
+_DOWN = frozenset({"FAILED", "FREE", "connecting", "resetting", "new", "dead", "deleting", "deleting (no IO)"})
+_ENDED = frozenset({"dead"})
+"""States that no reset ends."""
+_GRACE = 0.5
+
+
+def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+    for row in window.rows(SessionState).values():
+        if row.state is None:
+            yield Unchecked("state not readable", row.session)
+        elif row.state in _UP:
+            yield RuledOut(row.session, f"all up: {row.state}")
+        elif row.state not in _DOWN:
+            yield Unchecked(f'unknown state "{human.safe(row.state)}"', row.session, gap=Gap.FAULTY)
+        else:
+            seconds = _since(window, row)
+            allowed = f"warning after {limits['seconds']:g} s"
+            if seconds + _GRACE < limits["seconds"] and row.state not in _ENDED:
+                yield Unchecked(f"{row.state} for {human.duration(seconds)}: {allowed}", row.session, gap=Gap.EARLY)
+            else:
+                yield _finding(window, row, seconds, limits)
+
+
+def _since(window: Window, row: SessionState) -> float:
+    """Return for how many seconds each sample shows the session down."""
+    moments = window.moments(SessionState)
+    first = moments[-1].started
+    for moment in moments[::-1]:
+        then = moment.rows.get(row.session)
+        if then is None or then.state not in _DOWN:
+            break
+        first = moment.started
+    return moments[-1].started - first
+
+
+def _others(window: Window, row: SessionState) -> list[str]:
+    """Return the sessions that are up and lead to the same disks or, by a multipath map, to the same data."""
+    topology = window.topology
+    thing = topology.find(row.session, (ThingKind.SESSION,))
+    if thing is None:
+        return []
+    above = topology.above(thing)
+    shared = {each.name for each in above if each.kinds & {ThingKind.DEVICE, ThingKind.MULTIPATH_MAP}}
+    found = []
+    for other in window.rows(SessionState).values():
+        its = topology.find(other.session, (ThingKind.SESSION,)) if other.session != row.session else None
+        if its is not None and other.state in _UP and shared & {each.name for each in topology.above(its)}:
+            found.append(other.session)
+    return found
+
+
+def _devices(window: Window, row: SessionState) -> list[str]:
+    """Return the disks that a session brings, or those of a local NVMe controller."""
+    session = window.get(StorageSession, row.session)
+    if session is not None:
+        return [name for name in (session.devices or "").split(",") if name]
+    namespace = re.compile(rf"{re.escape(row.session)}n\d+")
+    return [name for name in map(str, window.rows(BlockDevice)) if namespace.fullmatch(name)]
+
+
+def _finding(window: Window, row: SessionState, seconds: float, limits: Limits) -> Finding:
+    session = window.get(StorageSession, row.session)
+    others, devices = _others(window, row), _devices(window, row)
+    severity = Severity.CRITICAL if devices and not others else Severity.WARNING
+    whole = "CONTROLLER" if session is None else "SESSION"
+    peer = human.safe(session.peer or "the target") if session is not None else "controller"
+    state = f"{human.safe(row.state)} for at least {human.duration(seconds)}"
+    if others:
+        impact = f"The data stays reachable: {human.plural(len(others), 'other session')} up."
+    elif devices:
+        listed = human.safe(devices[0]) + (f" and {len(devices) - 1} more" if len(devices) > 1 else "")
+        impact = fitting(f"Requests to {listed} wait or fail.", "Requests to these disks wait or fail.")
+    else:
+        impact = "No disk here depends on it now."
+    return Finding(
+        severity=severity,
+        subject=row.session,
+        title=f"{whole} DOWN",
+        cause=fitting(
+            f"{peer[:1].upper()}{peer[1:]} does not answer: {state}.",
+            f"The target does not answer: {state}.",
+        ),
+        impact=impact,
+        values=(
+            Value("state", "state", row.state),
+            Value("seconds", "duration, minimum", seconds, "seconds", above=limits["seconds"]),
+            Value("peer", "peer", session.peer if session is not None else None),
+            Value("target", "target", session.target if session is not None else None),
+            Value("devices", "disks", ", ".join(devices[:8]) or None),
+            Value("others", "other sessions to the same data", len(others)),
+        ),
+        evidence=cites(window.cite(row), window.cite(session, "target") if session is not None else None),
+        advice=tuple(_advice(row, session)),
+        refuted_by="the state live or LOGGED_IN",
+        lasting=seconds,
+        damage=Damage.REDUNDANCY if others else None,
+    )
+
+
+def _advice(row: SessionState, session: StorageSession | None) -> Iterator[Advice]:
+    if session is not None and session.peer:
+        address = session.peer.rpartition(":")[0].strip("[]")
+        yield run("ping", "-c", "3", *operands(address or session.peer), note="the network to the target")
+    if row.session.startswith("session"):
+        yield run("iscsiadm", "-m", "session", "-P", "3", note="session, connection, disks")
+        yield run("journalctl", "-k", note="timeouts, recovery_tmo").pipe("grep", "-i", "iscsi").pipe("tail", "-40")
+    else:
+        yield run("nvme", "list-subsys", note="paths of the subsystem")
+        log = run("journalctl", "-k", note="resets, reconnect attempts")
+        yield log.pipe("grep", "-w", *operands(row.session)).pipe("tail", "-40")
+
+
+def _roles(shot: Snapshot) -> Mapping[str, str]:
+    """Return target and portal of each session: a repeated login has another number."""
+    return {
+        row.session: f"{row.target} at {row.peer}"
+        for row in shot.rows(StorageSession).values() if row.target and row.peer
+    }  # fmt: skip
+
+
+SESSION_DOWN = Rule(
+    "session-down",
+    "iSCSI session or NVMe controller that is down or reconnecting",
+    Severity.CRITICAL,
+    _check,
+    (SessionState, StorageSession),
+    (Threshold("seconds", 5.0, "minimum time down; resets by the kernel are shorter", "seconds"),),
+    remembers=True,
+    roles=_roles,
+    many="are down or reconnecting",
+    damage=Damage.AVAILABILITY,
+    view="network",
+    explains=(*FOLLOWS_WAITS, "path-failed", "disk-offline"),
+    advice="Check the target, and the network to it.",
+)

@@ -1,0 +1,1 @@
+"""Rules about PowerFlex (ScaleIO)."""

@@ -1,0 +1,1 @@
+"""Rules about rebuilds, scrubs and other passes over all data."""

@@ -1,0 +1,1 @@
+"""Rules about space that runs out: thin pools, snapshots, pools of clusters."""

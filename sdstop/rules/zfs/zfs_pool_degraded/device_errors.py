@@ -1,0 +1,102 @@
+"""Errors and slow I/Os of a pool's devices: growing counts, and existing ones, which may be old."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+
+from sdstop.analysis.space.pooling import PoolAnalysis
+from sdstop.collectors.zfs.readings import Vdev
+from sdstop.core import format as human
+from sdstop.core.advice import operands, run
+from sdstop.core.finding import Damage, Finding, Limits, Severity, Value, cites
+from sdstop.core.history import Window
+from sdstop.rules.zfs.zfs_pool_degraded.device import device_steps
+
+
+def device_errors(window: Window, whole: PoolAnalysis, limits: Limits) -> Iterator[Finding]:
+    """Yield a finding for each device with errors or slow I/Os."""
+    before = [moment.rows for moment in window.moments(Vdev)]
+    # RAID-Z and dRAID count checksum errors that no device explains at the vdev.
+    inner = [] if any(v.errors for v in whole.leaves) else [v for v in whole.vdevs if not v.leaf and v.errors]
+    for vdev in (*whole.leaves, *inner):
+        total = vdev.errors
+        if not total:
+            yield from _late(window, vdev, before, limits)
+            continue
+        first = next((row for rows in before if (row := rows.get((vdev.pool, vdev.vdev))) is not None), None)
+        grown = total - (first.errors or 0) if first is not None and len(before) > 1 else 0
+        if grown <= 0 and vdev.state in {"FAULTED", "UNAVAIL", "REMOVED"}:
+            continue  # reported as out of service, with the reason
+        yield _failing(window, vdev, total, max(grown, 0), limits)
+
+
+def _late(window: Window, vdev: Vdev, before: Sequence[Mapping[Hashable, Vdev]], limits: Limits) -> Iterator[Finding]:
+    """Judge I/Os of a device without errors that took longer than ZFS allows (zio_slow_io_ms, 30 s)."""
+    late = vdev.slow_ios or 0
+    if not late:
+        return
+    first = next((row for rows in before if (row := rows.get((vdev.pool, vdev.vdev))) is not None), None)
+    grown = max(late - (first.slow_ios or 0), 0) if first is not None and len(before) > 1 else 0
+    yield Finding(
+        severity=Severity.WARNING if grown or late >= limits["many"] else Severity.INFO,
+        subject=f"{vdev.pool}/{vdev.vdev}",
+        title=f"SLOW I/O: {human.number(grown)} new" if grown else f"OLD SLOW I/O: {human.number(late)}",
+        cause=f"{human.number(late)} I/Os took 30 s or longer since the import, {_new(grown)}.",
+        impact="Requests to the pool can wait 30 s and longer.",
+        values=(
+            Value("slow_ios", "slow I/Os", late, "", above=limits["many"]),
+            Value("grown", "new while watched", grown, "", above=0),
+        ),
+        evidence=cites(window.cite(vdev)),
+        advice=(
+            "Check the disk and its link.",
+            *device_steps(vdev),
+            run("zpool", "events", "-v", *operands(vdev.pool), note="ereport.fs.zfs.delay: times and sizes"),
+        ),
+        refuted_by="no new slow I/Os under load",
+        damage=Damage.SPEED,
+        view_subject=vdev.device or vdev.pool,
+    )
+
+
+def _new(grown: int) -> str:
+    return f"{human.number(grown) if grown else 'none'} new"
+
+
+def _failing(window: Window, vdev: Vdev, total: int, grown: int, limits: Limits) -> Finding:
+    kinds = {"read": vdev.read_errors, "write": vdev.write_errors, "checksum": vdev.checksum_errors}
+    listed = ", ".join(f"{human.number(number)} {kind}" for kind, number in kinds.items() if number)
+    many = total >= limits["many"]
+    cable = vdev.checksum_errors and not vdev.read_errors and not vdev.write_errors
+    name = operands(vdev.pool)
+    return Finding(
+        severity=Severity.WARNING if grown or many else Severity.INFO,
+        subject=f"{vdev.pool}/{vdev.vdev}",
+        title=f"DEVICE ERRORS: {human.number(grown)} new" if grown else f"OLD DEVICE ERRORS: {human.number(total)}",
+        cause=f"{human.number(total)} errors ({listed}), {_new(grown)}.",
+        impact=(
+            "ZFS can take the device out of service, and redundancy with it."
+            if grown
+            else "The device is in service; errors are counted since the last clear."
+            if vdev.state == "ONLINE"
+            else "Errors are counted since the last clear."
+        ),
+        values=(
+            Value("errors", "errors since the last clear", total, "", above=limits["many"]),
+            Value("grown", "new while watched", grown, "", above=0),
+            Value("read", "read errors", vdev.read_errors),
+            Value("write", "write errors", vdev.write_errors),
+            Value("checksum", "checksum errors", vdev.checksum_errors),
+        ),
+        evidence=cites(window.cite(vdev)),
+        advice=(
+            "Suspect cable, backplane, HBA and memory before the disk."
+            if cable
+            else "Check the disk, its cable and its HBA.",
+            *device_steps(vdev),
+            run("zpool", "clear", *name, vdev.path or vdev.vdev),
+            run("zpool", "scrub", *name, note="errors that return are real"),
+        ),
+        refuted_by="no new errors after zpool clear and a scrub",
+        view_subject=vdev.device or vdev.pool,
+    )
