@@ -105,7 +105,7 @@ class Dashboard(Commands):
         self.set_interval(1.0, self._watch)
         self.ticking = self.set_interval(_TICK, self._play)
         families = {family for collector in self.session.collectors for family in collector.families}
-        steps = (
+        steps: tuple[Callable[[], object], ...] = (
             return_large_blocks,
             *(partial(getattr, entry, "made_of") for entry in VIEWS),
             *(partial(schema, f) for f in families),
