@@ -401,7 +401,7 @@ class Exposition:
             yield from of_otlp(self.otlp())
         if FINDINGS in part:
             judgement = look.judgement if self._recent(look, now) else Judgement()
-            yield from of_rules(self._health, judgement, session.rules, full=full)
+            yield from of_rules(self._health, judgement, session.rules, look.window, full=full)
 
     def _text(self, family: type[Reading], rows: Mapping[Any, Reading]) -> Text:
         """Return a family's lines; none if rendering raises an exception: the next page starts from scratch."""

@@ -22,6 +22,7 @@ from sdstop.collectors import BUILTIN
 from sdstop.core.format import safe
 from sdstop.core.history import KEEP
 from sdstop.core.output_file import READABLE
+from sdstop.tui.settings import unreadable_files
 
 if TYPE_CHECKING:
     from sdstop.exporters.local.service import LocalService
@@ -142,7 +143,7 @@ def _pusher(options: argparse.Namespace, watch: Watch, exposition: Exposition) -
     return pusher
 
 
-def _reloading(
+def reloading(
     options: argparse.Namespace,
     watch: Watch,
     exposition: Exposition,
@@ -160,6 +161,8 @@ def _reloading(
     def reload() -> None:
         """Apply the thresholds and the `[export]` settings; the sampler keeps its settings."""
         now = stamps(options)
+        if unreadable := unreadable_files():  # without its acceptances, everything that is accepted would be an alarm
+            raise ConfigError(f"{safe(unreadable[0])}: permission denied")
         try:
             config = configured(options)
             chosen = exported(config)
@@ -206,7 +209,7 @@ def _serve(
         raise Problem(str(error), 2) from error
 
     local = _local(options, watch, exposition)
-    reload = _reloading(options, watch, exposition, recorder, local)
+    reload = reloading(options, watch, exposition, recorder, local)
     served = any(os.isatty(number) for number in range(3))  # on a terminal, SIGHUP ends the server
     try:
         feed: FrameFeed | None = played or watch.sampler
@@ -214,7 +217,8 @@ def _serve(
             from sdstop.exporters.recorder import RecordedFrames
 
             feed = RecordedFrames(watch.sampler, recorder)
-        server = Server(exposition, feed, output.say, web, None if served else reload, local)
+        good = not unreadable_files()
+        server = Server(exposition, feed, output.say, web, None if served else reload, local, good=good)
         pusher = _pusher(options, watch, exposition)
         if played is not None:
             played.start()
