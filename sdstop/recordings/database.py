@@ -49,6 +49,8 @@ TABLES = {
     " data BLOB NOT NULL)",
 }
 """Statements that create the tables. `first` and `last` are the Unix times of a block's first and last frame."""
+_UNWRITABLE = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY})
+"""Errors of a folder in which the index of the log cannot be created."""
 MOST_FRAMES = 100_000
 """Maximum number of frames in a block."""
 _MOST_MINUTES = 200_000
@@ -265,12 +267,14 @@ class Recording:
             store = sqlite3.connect(f"{where}?mode=ro", uri=True, timeout=5.0, check_same_thread=False)
             try:
                 store.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-            except (sqlite3.OperationalError, UnicodeDecodeError):
+            except (sqlite3.OperationalError, UnicodeDecodeError) as error:
                 store.close()
-                if growing:
+                if growing and getattr(error, "sqlite_errorcode", 0) & 0xFF not in _UNWRITABLE:
                     raise
                 alone = f"{where}?mode=ro&immutable=1"  # in a directory that is read-only
                 store = sqlite3.connect(alone, uri=True, check_same_thread=False)
+                if growing:
+                    self._note(f"{self._path.name}-wal cannot be read in a read-only folder; newer frames are missing")
         except (sqlite3.Error, UnicodeDecodeError) as error:  # messages quote the file
             raise NoRecording(_cut(self._path) or f"cannot be opened: {safe(error)}") from error
         return store
@@ -422,7 +426,7 @@ def _cut(path: Path) -> str:
             head, size = file.read(100), os.fstat(file.fileno()).st_size
     except OSError:
         return ""
-    if len(head) < 100 or head[24:28] != head[92:96]:  # noqa: PLR2004  # otherwise the number of pages does not hold
+    if len(head) < 100 or head[24:28] != head[92:96]:  # otherwise the number of pages does not hold
         return ""
     page, pages = int.from_bytes(head[16:18], "big"), int.from_bytes(head[28:32], "big")
     whole = (page if page > 1 else 1 << 16) * pages

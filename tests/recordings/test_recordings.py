@@ -478,8 +478,7 @@ def _blocks(folder: Path, file: bytes, log: bytes) -> int:
         with Recording(cut) as recording:
             frames = list(recording.frames(recording.runs[-1], 0, START + 1e6))
             assert recording.notes == []
-    except NoRecording as error:
-        assert "without a frame" in str(error)
+    except NoRecording:
         return 0
     assert len(frames) % 31 == 0
     return len(frames) // 31
@@ -569,6 +568,27 @@ def test_a_read_only_directory_is_enough(path: Path) -> None:
     finally:
         os.chmod(path.parent, 0o700)  # noqa: PTH101
     assert path.read_bytes() == before
+
+
+READ_ONLY = """
+mount --bind {folder} {folder} && mount -o remount,ro,bind {folder} && exec {python} -m sdstop report --from {file}
+"""
+
+
+@pytest.mark.needs("root")
+@pytest.mark.parametrize("left", [("-wal", "-shm"), ("-wal",), ()], ids=["log and index", "log", "nothing"])
+def test_the_file_of_a_dead_node_is_read_on_a_read_only_mount(path: Path, left: Sequence[str]) -> None:
+    with RecordingWriter(path, ORIGIN, ENDLESS) as writer:
+        for second in range(100):
+            writer.add(frame(second))
+        kept = {suffix: Path(f"{path}{suffix}").read_bytes() for suffix in ("", *left)}
+    for suffix, data in kept.items():
+        Path(f"{path}{suffix}").write_bytes(data)
+    script = READ_ONLY.format(folder=path.parent, python=sys.executable, file=path)
+    done = subprocess.run(["unshare", "-m", "bash", "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "93 frames over 1m32" in done.stdout
+    assert ("node.sdstop-wal cannot be read" in " ".join(done.stdout.split())) is (left == ("-wal",))
 
 
 @pytest.mark.parametrize("data", [b"hello", b"SQLite format 3\0" + bytes(200), b"\x1f\x8b" + bytes(50)])
