@@ -254,7 +254,7 @@ class RecordingWriter:
         return number
 
     def _into_file(self) -> None:
-        """Move what the log holds to the file itself, which people copy alone; the log would keep hours of a node."""
+        """Move the log to the file itself, because people copy that alone, and the log can hold hours of a node."""
         with contextlib.suppress(sqlite3.Error):  # it is in the log, and readers use both
             self._store.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
 

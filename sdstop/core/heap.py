@@ -1,4 +1,4 @@
-"""Heap: what the C library does with memory that a process frees."""
+"""Heap: return of freed memory to the system."""
 
 from __future__ import annotations
 
