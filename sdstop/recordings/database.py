@@ -363,7 +363,7 @@ class Recording:
     ) -> tuple[dict[str, Evidence], dict[str, RunMark]]:
         """Return the newest version of all evidence, and the last run of all collectors, before a block.
 
-        Nothing is known before a block that was dropped for its age: what is left of those before it may be newer.
+        Nothing is known before a block that was dropped for its age: the base may be newer than it.
         """
         with self._reading():
             only = "" if names is None else f" AND name.id IN ({','.join(str(int(name)) for name in names)})"

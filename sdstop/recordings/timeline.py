@@ -3,7 +3,7 @@
 The runs of a recorder form one timeline. Its clock is the monotonic one of the first run; a further run of the same
 boot continues it, and one after a boot begins at its wall-clock time. The first frame of a further run is `fresh`.
 Only the times of frames that were asked for are kept, and the evidence of the blocks that were read last. A recorder
-may drop the oldest blocks for their age meanwhile: their frames then have no evidence, and nothing is known then.
+may drop its oldest blocks while they are open: their frames then have no evidence, and nothing is known then.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class StoredTimeline(Timeline):
             return None
         ids = sorted((self._places[begin].id, self._places[then].id))
         if not all(map(self._holds, (begin, then, place))):
-            return None  # what changed in them is not known any more
+            return None  # their changes are dropped, too
         try:
             names = self.recording.changed(ids[0], ids[1] + 1)
         except NoRecording:
@@ -226,7 +226,7 @@ class StoredTimeline(Timeline):
         try:
             return self.recording.holds(self._places[place].id)
         except NoRecording:
-            return True  # a damaged one is none that was dropped
+            return True  # it is damaged, not dropped
 
     def _is_first_left(self, at: int) -> bool:
         """Return whether a frame is the first one after those that were dropped for their age."""
