@@ -28,26 +28,20 @@ def passed_picture(scene: Scene) -> Picture | None:
     )  # fmt: skip
 
 
-def remaining_picture(
-    finding: Finding | None, first: Picture, scene: Scene, *, passed: bool = True, seen: bool = True
-) -> Picture | None:
+def remaining_picture(finding: Finding | None, first: Picture, scene: Scene, *, passed: bool = True) -> Picture | None:
     """Return other parts, one below the other: evidence and disproof of a finding, passed checks, things and sources.
 
-    The part that the first picture shows is left out. Checks are shown if `passed`, and disproof, things and sources
-    if `seen`.
+    The part that the first picture shows is left out. Checks are shown if `passed`.
     """
     evidence = evidence_picture(finding, scene) if finding is not None else None
     parts: list[tuple[str, Callable[[int], list[Line]]]] = []
     if finding is not None and evidence is not None:
         parts.append((evidence.title, lambda width: quoted_lines(finding, scene, width)))
-    if seen and finding is not None and (finding.refuted_by or finding.harmless_if):
+    if finding is not None and (finding.refuted_by or finding.harmless_if):
         parts.append(("Would be disproved by", lambda width: _doubts(finding, scene, width)))
     if passed and scene.look.judgement.ruled_out:
         parts.append((_title(scene), lambda width: _lines(scene, width, _MOST)))
-    if seen:
-        parts.append(
-            ("Recorded" if not scene.session.origin.live else "Seen", lambda width: inventory_lines(scene, width))
-        )
+    parts.append(("Recorded" if not scene.session.origin.live else "Seen", lambda width: inventory_lines(scene, width)))
     parts = [(title, lines) for title, lines in parts if title != first.title and lines(80)]
     if not parts:
         return None

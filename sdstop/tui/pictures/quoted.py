@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import textwrap
 
+from sdstop.core.expression import expression
 from sdstop.core.finding import Finding
 from sdstop.tui.pictures import Picture
 from sdstop.tui.scene import Scene
 from sdstop.tui.widgets.palette import FAINT, Line, text
 
+_PADDING = expression(r"([^\s\w])\1{15,}")
+"""Padding of fixed-length names, such as those of abstract sockets."""
 _QUOTED = 12
 """Maximum lines of one citation."""
 
@@ -19,7 +22,8 @@ def quoted_lines(finding: Finding, scene: Scene, width: int) -> list[Line]:
     for cite in finding.evidence:
         lines.append(text((f" {scene.palette.word(cite.key, 200)}", FAINT)))
         for row in cite.excerpt.splitlines()[:_QUOTED]:
-            parts = textwrap.wrap(scene.palette.word(row.strip().expandtabs(), 300), max(width - 5, 20)) or [""]
+            said = _PADDING.sub(lambda run: run[0][:3] + scene.palette.ellipsis, row.strip().expandtabs())
+            parts = textwrap.wrap(scene.palette.word(said, 300), max(width - 5, 20)) or [""]
             lines += [text(f"   {part}") for part in parts]
     return lines
 

@@ -13,13 +13,13 @@ from msgspec.structs import replace
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
-from sdstop.analysis.disks.likeness import device_folds, unfolded
+from sdstop.analysis.disks.likeness import DeviceFold, device_folds, unfolded
 from sdstop.collectors.system.processes import ProcessActivity, ProcessIo, ProcessSummary
 from sdstop.core.finding import Finding
 from sdstop.tui.pictures import Picture
 from sdstop.tui.pictures.choice import picture_of
 from sdstop.tui.pictures.passed import remaining_picture
-from sdstop.tui.pictures.traffic import load_picture, wait_picture
+from sdstop.tui.pictures.traffic import load_picture, network_picture, wait_picture
 from sdstop.tui.scene import Scene
 from sdstop.tui.views import VIEWS
 from sdstop.tui.views.cause import Cause, CausePane, body_lines, causes
@@ -74,6 +74,8 @@ class Needs(Struct, frozen=True):
     health: bool = True
     unchecked: bool = False
     """Whether the last of the others is the line of unchecked rules, which the header counts, too."""
+    filling: bool = False
+    """Whether the second picture only fills lines, so that further steps of the finding go first."""
 
 
 class _LineBudget:
@@ -123,17 +125,17 @@ def arrange(width: int, height: int, needs: Needs) -> Plan:
     beside = wide and devices
     who = 0 if not needs.who else devices if beside else room.take(needs.who + 2, 3)
     picture = room.grow(needs.picture, picture)
+    if needs.filling and not devices:
+        grown, actions = _further(needs, room, actions)
+        cause += grown
     second = 0
     if needs.second is not None and room.left > needs.second.steps[0]:
         second = room.take(needs.second.fit(room.left - 1) + 1)
     if not devices and not second:
         cause += room.take(needs.others - others)
     if not wide or not devices:  # lines that would stay empty show further steps
-        for more in range(actions + 1, len(needs.body) + 1):
-            grown = needs.body[more - 1] - needs.body[actions - 1]
-            if 0 < grown <= room.left:
-                cause += room.take(grown)
-                actions = more
+        grown, actions = _further(needs, room, actions)
+        cause += grown
     if devices:
         devices += room.take(room.left)
         who = devices if beside and who else who
@@ -155,6 +157,17 @@ def _steps(width: int, needs: Needs, room: _LineBudget, kept: int) -> tuple[int,
             taken += room.take(grown)
             actions = more
     return actions, taken
+
+
+def _further(needs: Needs, room: _LineBudget, actions: int) -> tuple[int, int]:
+    """Return the lines that further steps take of the rest, and how many steps are shown then."""
+    taken = 0
+    for more in range(actions + 1, len(needs.body) + 1):
+        grown = needs.body[more - 1] - needs.body[actions - 1]
+        if 0 < grown <= room.left:
+            taken += room.take(grown)
+            actions = more
+    return taken, actions
 
 
 _STEPS = 6
@@ -220,8 +233,7 @@ class Overview(View):
         strip = path_strip(scene, finding) if height >= _STRIP_FROM and not drawn else None
         health = () if titled else health_line(scene, width)
         roomy = titled or height >= _TALL + _STRIP_FROM
-        second = wait_picture(scene, finding) or load_picture(finding, scene) if roomy else None
-        second = second if picture is None or second is None or second.title != picture.title else None
+        second = _second(finding, picture, folds, scene, passed=bool(known)) if roomy else None
         doers, note = process_rows(scene) if roomy else ([], "")
         who = sum(row.key is not None for row in doers)
         running = [rebuild_row(rebuild, scene, named=True) for rebuild in all_rebuilds(scene)[:_REBUILDS]]
@@ -238,8 +250,8 @@ class Overview(View):
         )  # fmt: skip
         plan = arrange(width, height, needs)
         if second is None:
-            second = _filling(plan, needs, finding, scene, passed=bool(known), seen=titled)
-            plan = arrange(width, height, replace(needs, second=second)) if second is not None else plan
+            second = _filling(plan, needs, finding, scene, passed=bool(known))
+            plan = arrange(width, height, replace(needs, second=second, filling=True)) if second is not None else plan
         self._lay(plan, half, numbered=wide, beside=titled and plan.devices > 0)
         palette = scene.palette
         if plan.health:
@@ -311,9 +323,30 @@ def _others(known: Sequence[Cause], scene: Scene, width: int, devices: int, *, f
     return max(sum(each.finding is not None for each in known) + any(each.finding is None for each in known) - 1, 0)
 
 
-def _filling(
-    plan: Plan, needs: Needs, finding: Finding | None, scene: Scene, *, passed: bool, seen: bool
+def _second(
+    finding: Finding | None, picture: Picture | None, folds: Sequence[DeviceFold], scene: Scene, *, passed: bool
 ) -> Picture | None:
+    """Return the second picture of a roomy screen: the traffic of a network, or the latency of devices in use.
+
+    Where a finding is about something else than idle devices, its evidence and disproof are shown instead.
+    """
+    found = None
+    if finding is not None and finding.view == "network":
+        found = network_picture(finding, scene)
+        found = found if found is not None and (picture is None or found.title != picture.title) else None
+    named = set(finding.subjects) if finding is not None else set()
+    used = any((fold.figures.busy or 0.0) >= _IDLE or fold.devices[0].name in named for fold in folds)
+    if found is None and finding is not None and picture is not None and folds and not used:
+        return remaining_picture(finding, picture, scene, passed=passed)
+    found = found or wait_picture(scene, finding) or load_picture(finding, scene)
+    return found if picture is None or found is None or found.title != picture.title else None
+
+
+_IDLE = 0.05
+"""Share of time below which devices are idle: their latency explains nothing."""
+
+
+def _filling(plan: Plan, needs: Needs, finding: Finding | None, scene: Scene, *, passed: bool) -> Picture | None:
     """Return a second picture if much of a pane would stay empty; None if it would not."""
     picture = needs.picture
     if plan.devices - 2 - needs.devices > _SPARE and finding is not None:
@@ -321,7 +354,7 @@ def _filling(
         return load if load is not None and (picture is None or load.title != picture.title) else None
     if picture is None or plan.devices or plan.picture - 1 - picture.steps[-1] <= _SPARE:
         return None
-    return remaining_picture(finding, picture, scene, passed=passed, seen=seen)
+    return remaining_picture(finding, picture, scene, passed=passed)
 
 
 def _numbers(finding: Finding | None, scene: Scene) -> list[Measure]:
