@@ -121,7 +121,7 @@ def _disk(parts: list[bytes], numbers: list[Any]) -> Disk | None:
 
 
 def _lost(data: bytes, known: AbstractSet[str]) -> str:
-    """Return the name in the first line that begins as a row and is none, "" if there is no such line."""
+    """Return the device of the first row that lacks counters, "" if all rows are complete."""
     for found in _BEGUN.finditer(data):
         name = found[1].decode("utf-8", "surrogateescape")
         if name not in known and len(found[0].split()) != _PARTITION:

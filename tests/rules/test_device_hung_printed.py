@@ -36,7 +36,12 @@ def test_a_device_that_completes_nothing_in_three_intervals_is_hung() -> None:
 
 
 def test_so_is_one_of_sar_which_does_not_separate_reads_and_writes() -> None:
-    both = {"reads_per_second": None, "writes_per_second": None, "requests_per_second": 0.0, "seconds": 600.0}
+    both: dict[str, Any] = {
+        "reads_per_second": None,
+        "writes_per_second": None,
+        "requests_per_second": 0.0,
+        "seconds": 600.0,
+    }
     assert said(*[service(tool=SAR, **both)] * 2).finding("sdb").severity is Severity.CRITICAL
 
 
@@ -64,7 +69,7 @@ def test_one_that_completed_a_request_in_the_last_interval_is_not_hung_any_more(
 def test_it_must_stand_for_ten_seconds_and_two_intervals(intervals: int, seconds: float, found: bool) -> None:  # noqa: FBT001
     judgement = said(*[service(seconds=seconds)] * intervals)
     if found:
-        assert judgement.finding("sdb")
+        assert judgement.finding("sdb").lasting == intervals * seconds
     else:
         assert judgement.unchecked("sdb").gap is Gap.EARLY
 

@@ -15,9 +15,9 @@ from sdstop.readings.service import IOSTAT, SAR, Service
 _INTERVALS = 2
 """Minimum number of intervals, each a mean over seconds."""
 _ALL = 0.99
-"""Share of an interval with a request in flight, from which on one was always in flight."""
+"""Minimum share of an interval with a request in flight: one was always in flight."""
 _ONE = 0.95
-"""Mean number of requests from which on one was always outstanding."""
+"""Minimum mean number of requests: one was always outstanding."""
 _MANY = 1.5
 """The same above which it is not the single request that some kernels count for idle devices (NVMe before 5.8)."""
 
@@ -39,7 +39,7 @@ def printed(window: Window, limits: Limits) -> Iterator[Verdict]:
     for name in names:
         silence = _silence([rows[name] for rows in moments if name in rows])
         if silence is None:
-            good.append(str(name if isinstance(name, str) else name[0]))
+            good.append(moments[-1][name].device)
         elif silence.seconds >= limits["seconds"] and silence.intervals >= _INTERVALS:
             yield _hung(window, silence, limits)
         else:
