@@ -16,7 +16,7 @@ from sdstop.core.session import Session
 from sdstop.tui.pictures import Picture
 from sdstop.tui.views.cause import title_of
 from sdstop.tui.views.measured import measures
-from sdstop.tui.views.overview import Needs, arrange
+from sdstop.tui.views.plan import Needs, arrange
 from tests.fixtures import replayed, story
 from tests.nodes.block import Load, Node, raid10, refused
 from tests.tui.first_screen import SIZES, check_first_screen, joined, panes, view

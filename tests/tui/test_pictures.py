@@ -331,3 +331,23 @@ async def test_the_socket_of_errors_is_marked_where_no_counter_names_the_module(
     async with screen(story("server-lopsided").session) as shown:
         line = next(line for line in shown.segments() if "socket 0" in "".join(part.text for part in line))
         assert "warn" in {name for part in line if "socket 0" in part.text for name in roles(part.style)}
+
+
+async def test_rows_that_devices_leave_on_a_large_screen_show_the_evidence() -> None:
+    async with screen(story("ceph-slow-osd").session, (200, 60)) as shown:
+        lines = shown.lines()
+        text = shown.text()
+        assert "similar latencies of all OSDs of its class in ceph osd perf" in text
+        assert sum(not line.strip() for line in lines) <= 6, text
+
+
+async def test_what_is_stuck_has_the_color_of_the_finding() -> None:
+    async with screen(story("device-hung").session) as shown:
+        line = next(line for line in shown.segments() if "Stuck: " in "".join(part.text for part in line))
+        assert "crit" in {name for part in line if "Stuck" in part.text for name in roles(part.style)}
+
+
+async def test_a_narrow_state_is_not_cut() -> None:
+    async with screen(story("quiet-node").session, (60, 15)) as shown:
+        assert shown.line("   all  44 checks passed; press !")
+        assert "…" not in shown.text()

@@ -89,7 +89,11 @@ def device_lines(devices: list[ClusterDevice], finding: Finding, scene: Scene, w
     alone = all(len(members) == 1 and name in members for name, members in sets.items())
     head = 0 if alone else min(max(len(row.node) for row in devices), _NODE) + 1
     room = (width - label - 1) // max(across, 1) - head - 1
-    facts = {row.device + row.node: f"{_short(row)} {fact}" for row in devices if (fact := _fact(row, finding))}
+    facts = {
+        row.device + row.node: f"{_moved(row) if _accused(row, finding) else _short(row)} {fact}"
+        for row in devices
+        if (fact := _fact(row, finding))
+    }
     longest = max(len(facts.get(row.device + row.node, _short(row))) for row in devices) + 3
     if longest * most > room:
         facts, longest = {}, max(len(_short(row)) for row in devices) + 1
@@ -109,8 +113,8 @@ def device_lines(devices: list[ClusterDevice], finding: Finding, scene: Scene, w
                 break
             for row in own:
                 accused = _accused(row, finding)
-                now = row.path.rpartition("/")[2] if row.path and not is_osd(row) else ""
-                said = facts.get(row.device + row.node) or (now if accused and 0 < len(now) < size else _short(row))
+                now = _moved(row)
+                said = facts.get(row.device + row.node) or (now if accused and len(now) < size else _short(row))
                 said = palette.word(said, 24)
                 kind = (fore, ground) if accused else ("playfg", "h2")
                 line += text(block(size - 1, *kind, said, palette), " ")
@@ -130,6 +134,11 @@ def _short(device: ClusterDevice) -> str:
         return device.device
     name = (device.path or device.device).rpartition("/")[2]
     return name.removeprefix("sd") or name
+
+
+def _moved(device: ClusterDevice) -> str:
+    """Return the whole name at which a device was found last, an OSD's name."""
+    return _short(device) if is_osd(device) else (device.path or device.device).rpartition("/")[2]
 
 
 def _fact(device: ClusterDevice, finding: Finding) -> str:

@@ -15,6 +15,8 @@ from sdstop.tui.widgets.pane import Row, words
 _PASSED, _PASSED_NARROW = 4, 2
 """Number of passed checks that are named while other panes need the lines."""
 _NARROW = 90
+_MARGIN = 18
+"""Cells of a label and of the key that lists all checks."""
 
 
 def verdict_rows(scene: Scene, width: int, more: int = 0) -> list[Row]:
@@ -65,6 +67,7 @@ def _lines(scene: Scene, width: int, more: int) -> Iterator[Line]:
     rules = scene.checks()
     facts = [f"{plural(good, 'check')} passed"] if good else []
     if rules.not_applicable and not scene.session.origin.live:
-        facts.append(f"{plural(rules.not_applicable, 'rule')} not applicable or not recorded")
+        lacking = f"{plural(rules.not_applicable, 'rule')} not applicable or not recorded"
+        facts += [lacking] if len(", ".join([*facts, lacking])) + _MARGIN <= width else []
     if facts:
         yield text((f"   {'all':<5}", FAINT), (f"{', '.join(facts)}; press !", FAINT))
