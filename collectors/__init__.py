@@ -11,6 +11,7 @@ SOURCES = (
     "system.pressure",
     "system.processes",
     "system.tasks",
+    "system.reports",
     "block.diskstats",
     "block.iostat",
     "block.sar",

@@ -148,8 +148,8 @@ def _verdict(said: Headline, judgement: Judgement, nodes: Sequence[SeenNode]) ->
     for node in nodes:
         partly = {node.called(name): run.reason for name, run in node.runs.items() if run.partial}
         details += [f"PARTIAL DATA: {name} ({why})" for name, why in partly.items() if name not in said.unseen]
-        if strange := unknown_lines(node.origin):
-            details.append(f"{node.called('TEXT NOT UNDERSTOOD')}: {strange}")
+        if unknown := unknown_lines(node.origin):
+            details.append(f"TEXT NOT UNDERSTOOD: {node.called(unknown)}")
     reasons = by_reason(judgement.unchecked).items()
     details += [f"NOT CHECKED: {', '.join(rules)} ({reason})" for reason, rules in reasons]
     details += [f"NOT RECORDED: {', '.join(said.lacking)}"] if said.lacking else []

@@ -159,6 +159,7 @@ NEEDS = {
         ),
         Need("root", _is_root, "run as root"),
         Need("mounts", lambda: _succeeds("unshare", "--mount", "true"), "run as root"),
+        Need("FUSE", lambda: _is_root() and Path("/dev/fuse").exists(), "run as root on a kernel with FUSE"),
         Need("network namespaces", lambda: _succeeds("unshare", "--net", "true"), "run as root"),
         Need("loop devices", _has_loop_devices, "run as root on a kernel with loop devices"),
         Need("I/O limits", _can_limit_io, "run as root with a control group controller io or blkio"),

@@ -10,6 +10,7 @@ from sdstop.collectors.devicemapper.dmsetup import recorded
 from sdstop.collectors.devicemapper.dmtable import mapped
 from sdstop.collectors.devicemapper.lvm import LogicalVolume
 from sdstop.collectors.devicemapper.lvm_report import FORMS, LOST, rows, size
+from sdstop.collectors.devicemapper.snapshots import VolumeSnapshot
 from sdstop.collectors.devicemapper.thin_pools import ThinPool
 from sdstop.core.collector import ONCE, Collector, Need
 from sdstop.core.host import Absent, Host, Malformed
@@ -29,6 +30,11 @@ _HEALTH = {
     "-": "ok", "p": "partial", "r": "refresh needed", "m": "mismatches", "w": "writemostly", "F": "failed",
     "D": "out of data", "M": "read-only metadata",
 }  # fmt: skip
+_STATES = {
+    "I": "invalid snapshot", "S": "invalid snapshot", "m": "failed merge", "M": "failed merge", "s": "suspended",
+    "c": "check needed", "C": "check needed",
+}  # fmt: skip
+"""Fault of a volume by the fifth of its attributes: its state (lvs(8))."""
 _POOL_STATES = {
     "ok": "ok", "out of data": "out of data space", "read-only metadata": "read-only", "failed": "failed",
 }  # fmt: skip
@@ -138,6 +144,24 @@ def thin_pools(known: Iterable[LogicalVolume]) -> Iterator[ThinPool]:
         )
 
 
+def snapshots(known: Iterable[LogicalVolume]) -> Iterator[VolumeSnapshot]:
+    """Yield the active snapshots of a report that copy on write; the size of their origin is unknown."""
+    for row in known:
+        if row.type != "snapshot" or (row.filled is None and row.health != "invalid snapshot"):
+            continue
+        name = row.path.partition("/")[2]
+        lost = {"invalid snapshot": "invalid", "failed merge": "merge failed"}
+        yield VolumeSnapshot(
+            snapshot=row.path,
+            mapping=mapped(row.group, name),
+            state=lost.get(row.health or "", "ok"),
+            size=row.size,
+            used=round(row.size * row.filled) if row.size is not None and row.filled is not None else None,
+            where=row.told or "",
+            needle=name,
+        )
+
+
 def _share(cell: str) -> float | None:
     """Return a percentage as a share; some locales have a decimal comma."""
     percent = decimal(cell.strip().replace(",", "."))
@@ -145,16 +169,26 @@ def _share(cell: str) -> float | None:
 
 
 def _health(row: Row) -> str | None:
-    """Return the health of a volume: the ninth of its attributes (lvs(8)); unknown letters are not health."""
+    """Return the health of a volume: a fault of its state, else the ninth of its attributes (lvs(8)).
+
+    Unknown letters are not health.
+    """
     said = row.get("lv_health_status")
     if said:
         return said.removesuffix(" exist")
     attributes = row.get("attr", "")
+    if len(attributes) >= 9 and attributes[4] in _STATES and attributes[8] in {"-", "m"}:
+        return _STATES[attributes[4]]
     return _HEALTH.get(attributes[8]) if len(attributes) >= 9 else "ok" if said == "" else None
 
 
 def _type(parts: Sequence[Row], devices: Sequence[str]) -> str | None:
-    """Return the type of the segments: the column, else the attributes, else the layout of the devices."""
+    """Return the type of the segments: the column, else the attributes, else the layout of the devices.
+
+    A snapshot that copies on write has a linear segment.
+    """
+    if parts[0].get("attr", "")[:1] in {"s", "S"}:
+        return "snapshot"
     said = [part["segtype"] for part in parts if part.get("segtype")]
     if said:
         return ",".join(dict.fromkeys(said))
@@ -222,7 +256,7 @@ def physical(table: Sequence[Row], output: RecordedOutput) -> Iterator[PhysicalV
 def read(host: Host) -> Iterable[Reading]:
     """Return the rows of the reports; of several reports of one program, the most complete one counts.
 
-    Thin pools are those of lvs only where dmsetup's exact status was not recorded.
+    Thin pools and snapshots are those of lvs only where dmsetup's exact status was not recorded.
 
     Raises Absent without any, Malformed if none of them is understood.
     """
@@ -253,7 +287,8 @@ def read(host: Host) -> Iterable[Reading]:
     for key, why in faults:
         host.defect(key, f"not understood: {why}")
     if not recorded(host, "status"):
-        found += thin_pools([row for row in found if isinstance(row, LogicalVolume)])
+        named = [row for row in found if isinstance(row, LogicalVolume)]
+        found += [*thin_pools(named), *snapshots(named)]
     return found
 
 
@@ -304,10 +339,10 @@ LVM_REPORTS = Collector(
     "lvm-reports",
     "LVM in recorded reports of lvs, vgs and pvs",
     read,
-    (LogicalVolume, VolumeGroup, PhysicalVolume, ThinPool),
+    (LogicalVolume, VolumeGroup, PhysicalVolume, ThinPool, VolumeSnapshot),
     (
         *(Need(f"cmd:{program}*", "reports in any form, from captures only; never run") for program in PROGRAMS),
-        Need("cmd:dmsetup *", "whether the exact state of thin pools was recorded, too"),
+        Need("cmd:dmsetup *", "whether the exact state of thin pools and snapshots was recorded, too"),
     ),
     ONCE,
     forms=FORMS,

@@ -44,10 +44,14 @@ class Ext4Errors(Reading, frozen=True):
                name="sdstop_ext4_recorded_errors_total"),
     ]  # fmt: skip
     warnings: Annotated[int | None, Metric("Warnings", "Warnings since the mount", kind=_COUNTER)] = None
-    first: Annotated[int | None, Metric("First at", "Unix time of the first error", "seconds", export=False)] = None
+    first: Annotated[int | None, Metric("First at", "Unix timestamp of the first error", "seconds", export=False)] = (
+        None
+    )
     last: Annotated[
         int | None,
-        Metric("Last at", "Unix time of the last error", "seconds", name="sdstop_ext4_errors_last_time_seconds"),
+        Metric(
+            "Last at", "Unix timestamp of the last error", "seconds", name="sdstop_ext4_errors_last_timestamp_seconds"
+        ),
     ] = None
     function: Annotated[str | None, Fact("In", "Function that found the last error", plain=True)] = None
 

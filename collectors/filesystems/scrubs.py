@@ -35,7 +35,12 @@ class BtrfsScrub(Reading, frozen=True):
     state: Annotated[str, State("State", "Last scrub: finished, canceled, running, never, unknown")]
     ended: Annotated[
         int | None,
-        Metric("Ended", "Unix time of the end of the last scrub", "seconds", name="sdstop_btrfs_scrub_time_seconds"),
+        Metric(
+            "Ended",
+            "Unix timestamp of the end of the last scrub",
+            "seconds",
+            name="sdstop_btrfs_scrub_end_timestamp_seconds",
+        ),
     ] = None
 
     @property

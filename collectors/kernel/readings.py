@@ -32,7 +32,9 @@ class KernelLog(Reading, frozen=True, kw_only=True):
     whole: Annotated[bool, Fact("Since boot", "Whether the log begins at boot", export=False)]
     current: Annotated[bool, Fact("Current", "Whether the log was read from this kernel", export=False)]
     reading: Annotated[bool, Fact("Reading", "Whether older messages are still being read", export=False)] = False
-    since: Annotated[float | None, Metric("Begins", "Unix time of the oldest message", "seconds", export=False)] = None
+    since: Annotated[
+        float | None, Metric("Begins", "Unix timestamp of the oldest message", "seconds", export=False)
+    ] = None
     seconds: Annotated[
         float | None, Metric("Covers", "Time from the oldest message to now, or to the newest", "seconds", export=False)
     ] = None
@@ -71,10 +73,17 @@ class KernelComplaint(Reading, frozen=True, kw_only=True):
     ]
     minute: Annotated[int | None, Metric("In 1 min", "Messages in the last minute", export=False)] = None
     ago: Annotated[float | None, Metric("Last", "Time since the last message", "seconds", export=False)] = None
-    first: Annotated[float | None, Metric("First at", "Unix time of the first message", "seconds", export=False)] = None
+    first: Annotated[
+        float | None, Metric("First at", "Unix timestamp of the first message", "seconds", export=False)
+    ] = None
     last: Annotated[
         float | None,
-        Metric("Last at", "Unix time of the last message", "seconds", name="sdstop_kernel_last_message_time_seconds"),
+        Metric(
+            "Last at",
+            "Unix timestamp of the last message",
+            "seconds",
+            name="sdstop_kernel_last_message_timestamp_seconds",
+        ),
     ] = None
     line: Annotated[str, Fact("Last message", "Understood part of it", export=False, names=Name.PATHS)] = ""
     origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
@@ -104,7 +113,7 @@ class KernelEvent(Reading, frozen=True, kw_only=True):
     number: Annotated[int, Label("Number", "LogPlace among those of its kind")]
     count: Annotated[int, Metric("Messages", "1, or the number of messages left out")] = 1
     ago: Annotated[float | None, Metric("Ago", "Time since the message", "seconds")] = None
-    at: Annotated[float | None, Metric("Time", "Unix time of the message", "seconds")] = None
+    at: Annotated[float | None, Metric("Time", "Unix timestamp of the message", "seconds")] = None
     line: Annotated[str, Fact("Message", "Understood part of it", names=Name.PATHS)] = ""
     origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
     needle: Annotated[str, Fact("Quoted", "The message as the evidence has it", export=False, names=Name.EVIDENCE)] = ""

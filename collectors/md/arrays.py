@@ -9,6 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from sdstop.collectors.md import details, mdadm, mdstat
 from sdstop.collectors.md.details import RecordedArray
 from sdstop.collectors.md.readings import Array, Member
@@ -93,15 +96,17 @@ def _compare_recorded(host: Host, array: Array, recorded: RecordedArray | None) 
 
 def _array(host: Host, md: mdstat.MdArray) -> Array:
     base = folder(md.name)
-    level = _level(host, md)
+    shape = _Shape() if _is_known(host, md) else _shape(host, md, base)
+    level = shape.level or _level(md)
     running = md.activity != "inactive"
-    raid_disks, before = _now_and_before(host.maybe(f"{base}/raid_disks"))
-    _compare_shape(host, md, raid_disks if before is None else None)
+    raid_disks, before = _now_and_before(shape.raid_disks)
+    _compare_shape(host, md, shape.level, raid_disks if before is None else None)
     raid_disks = md.raid_disks if raid_disks is None else raid_disks
-    chunk, _ = _now_and_before(host.maybe(f"{base}/chunk_size"))
-    redundant = level not in {"raid0", "linear", "container", "faulty", None}
+    chunk, _ = _now_and_before(shape.chunk)
+    redundant = _is_redundant(level)
     degraded = host.number(f"{base}/degraded") if redundant else None
-    _compare(host, md, host.maybe(f"{base}/array_state"))
+    state = host.maybe(f"{base}/array_state")
+    _compare(host, md, state)
     if degraded is None and redundant and md.working is not None and md.raid_disks is not None:
         degraded = md.raid_disks - md.working
     elif degraded == 0 and "_" in (md.slots or ""):
@@ -115,10 +120,10 @@ def _array(host: Host, md: mdstat.MdArray) -> Array:
     position = host.number(f"{base}/reshape_position") if rests else None
     return Array(
         array=md.name,
-        state=host.maybe(f"{base}/array_state") or md.read_only or md.activity,
+        state=state or md.read_only or md.activity,
         level=level,
         layout=_layout(md),
-        metadata=_metadata(host.maybe(f"{base}/metadata_version")) or md.metadata,
+        metadata=_metadata(shape.metadata) or md.metadata,
         size=md.size if running else None,
         chunk=(md.chunk if chunk is None else chunk) or None,
         near_copies=(md.near_copies or 1) if level == "raid10" and running else None,
@@ -132,9 +137,9 @@ def _array(host: Host, md: mdstat.MdArray) -> Array:
         failed=sum("F" in d.flags for d in md.devices),
         slots=md.slots,
         action=action or None,
-        last_action=(host.maybe(f"{base}/last_sync_action") or None) if redundant else None,
-        mismatch=host.number(f"{base}/mismatch_cnt") if redundant else None,
-        policy=host.maybe(f"{base}/consistency_policy") or None,
+        last_action=shape.last_action,
+        mismatch=shape.mismatch,
+        policy=shape.policy,
         bitmap=(md.bitmap.file or "internal") if md.bitmap else None,
         bitmap_chunk=md.bitmap.chunk if md.bitmap else None,
         stripe_cache=host.number(f"{base}/stripe_cache_size") if parity else None,
@@ -143,6 +148,54 @@ def _array(host: Host, md: mdstat.MdArray) -> Array:
         suspended_to=high,
         reshape_position=None if position is None else position * _SECTOR,
     )
+
+
+class _Shape(Struct, frozen=True):
+    """What changes together with mdstat, or with the end of a synchronization, as sysfs has it."""
+
+    level: str | None = None
+    raid_disks: str | None = None
+    chunk: str | None = None
+    metadata: str | None = None
+    policy: str | None = None
+    last_action: str | None = None
+    mismatch: int | None = None
+
+
+_SHAPES = 30.0
+"""Seconds after which it is read again, as long as the lines of an array in mdstat stay as they are and nothing
+synchronizes: it is half of the files of an array."""
+
+
+def _is_known(host: Host, md: mdstat.MdArray) -> bool:
+    """Return whether a live node was asked for the shape of this array lately; the evidence is as it was then."""
+    works = f"{md.name} synchronizes"
+    if md.activity != "active" or md.progress is not None or md.waiting is not None:
+        host.rest(works, _SHAPES)
+        return False
+    same = f"shape of {hash(replace(md, bitmap=None))}"  # the pages of a bitmap change all the time
+    if host.rests(same) and not host.rests(works):
+        return True
+    host.rest(same, _SHAPES)
+    return False
+
+
+def _shape(host: Host, md: mdstat.MdArray, base: str) -> _Shape:
+    level = _known_level(host.maybe(f"{base}/level"))
+    redundant = _is_redundant(level or _level(md))
+    return _Shape(
+        level,
+        host.maybe(f"{base}/raid_disks"),
+        host.maybe(f"{base}/chunk_size"),
+        host.maybe(f"{base}/metadata_version"),
+        host.maybe(f"{base}/consistency_policy") or None,
+        (host.maybe(f"{base}/last_sync_action") or None) if redundant else None,
+        host.number(f"{base}/mismatch_cnt") if redundant else None,
+    )
+
+
+def _is_redundant(level: str | None) -> bool:
+    return level not in {"raid0", "linear", "container", "faulty", None}
 
 
 _RESTS = frozenset({"idle", "frozen"})
@@ -190,12 +243,11 @@ def _compare(host: Host, md: mdstat.MdArray, state: str | None) -> None:
         host.defect(MDSTAT, said, md.name, contradiction=True)
 
 
-def _compare_shape(host: Host, md: mdstat.MdArray, raid_disks: int | None) -> None:
+def _compare_shape(host: Host, md: mdstat.MdArray, level: str | None, raid_disks: int | None) -> None:
     """Note a level or a number of members in sysfs that is not that of mdstat; both may change with a reshape."""
     if md.progress is not None or md.waiting is not None or md.activity != "active":
         return
-    level = host.maybe(f"{folder(md.name)}/level")
-    if level and md.personality and _LEVEL_OF_NUMBER.get(level, level) != md.personality:
+    if level and md.personality and level != md.personality:
         host.defect(MDSTAT, f'"{md.personality}", and {folder(md.name)}/level is {level}', md.name, contradiction=True)
     if raid_disks is not None and md.raid_disks is not None and raid_disks != md.raid_disks:
         said = f'"[{md.raid_disks}/", and {folder(md.name)}/raid_disks is {raid_disks}'
@@ -206,14 +258,18 @@ _SERVING = frozenset({"clean", "active", "active-idle", "write-pending", "readon
 """Values of array_state of arrays that run."""
 
 
-def _level(host: Host, md: mdstat.MdArray) -> str | None:
-    """Return the level; without an active personality, sysfs has only a number or nothing."""
-    said = host.maybe(f"{folder(md.name)}/level") or md.personality
-    if said:
-        return _LEVEL_OF_NUMBER.get(said, said)
+def _level(md: mdstat.MdArray) -> str | None:
+    """Return the level in mdstat; an array without an active personality has none there."""
+    if md.personality:
+        return _known_level(md.personality)
     # A container, which only holds the metadata of other arrays, never runs; those refer to it: external:/md127/0.
     outside = md.metadata is not None and md.metadata.startswith("external:")
     return "container" if outside and not (md.metadata or "").startswith("external:/") else None
+
+
+def _known_level(said: str | None) -> str | None:
+    """Return a level by its name; sysfs has only a number, or nothing, without an active personality."""
+    return _LEVEL_OF_NUMBER.get(said, said) if said else None
 
 
 def _layout(md: mdstat.MdArray) -> str | None:

@@ -108,7 +108,7 @@ def _of_ip(
     settings: ethtool.EthtoolPart | None,
     driver: str | None,
 ) -> Iterator[Reading]:
-    if each.mtu is not None:
+    if each.mtu is not None or each.state is not None:
         yield _interface(each, key, kinds[each.name], settings, driver)
     if "RX bytes" in each.counts and "TX bytes" in each.counts:
         yield _traffic(each, key)

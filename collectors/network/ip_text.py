@@ -1,4 +1,4 @@
-r"""Parser for the text of `ip address` and `ip link` with any of -d, -s, -s -s and -o (iproute2 3.10 to 6.x).
+r"""Parser for the text of `ip address` and `ip link` with any of -d, -s, -s -s, -o and -br (iproute2 3.10 to 6.x).
 
     2: eth0: <BROADCAST,MULTICAST,SLAVE,UP,LOWER_UP> mtu 9000 qdisc mq master bond0 state UP group default qlen 1000
         link/ether 52:54:00:12:34:56 brd ff:ff:ff:ff:ff:ff promiscuity 0 minmtu 68 maxmtu 65535
@@ -30,6 +30,11 @@ _HEAD = expression(
 )
 _NUMBERED = expression(r"\d{1,10}: ")
 _ADDRESS_ONLY = expression(r"(?P<index>\d{1,10}): (?P<name>\S+)\s+(?P<rest>inet6? .*)")
+_BRIEF = expression(
+    r"(?P<name>[^\s:@]+)(?:@(?P<below>[^\s:]+))? +"
+    r"(?P<state>UP|DOWN|UNKNOWN|LOWERLAYERDOWN|DORMANT|NOTPRESENT|TESTING)(?: +(?P<rest>\S.*))?"
+)
+_FLAGS = expression(r"(?P<mac>[0-9a-fA-F:]{5,}) <(?P<flags>[A-Z0-9_,-]*)>")
 _INET = expression(r"inet6? (?P<address>[0-9a-fA-F.:]+)(?: peer \S+)?(?:/\d{1,3})?(?:\s|$)")
 _LINK = expression(r"link/(?P<type>[\w/:.-]+)(?: (?P<mac>[0-9a-fA-F:.]{5,}))?")
 _COUNTS = expression(r"(?P<side>RX|TX)(?P<errors> errors)?:\s+(?P<names>[a-z].*)")
@@ -78,6 +83,10 @@ def parse(text: str) -> list[IpInterface]:
             current = found.setdefault(only["name"], IpInterface(only["name"], int(only["index"])))
             _add(current, only["rest"])
             continue
+        if (brief := _BRIEF.fullmatch(line)) is not None:
+            current = found.setdefault(brief["name"], IpInterface(brief["name"], 0))
+            _add_brief(current, brief)
+            continue
         if _NUMBERED.match(line):
             raise Malformed(f"not an interface of ip: {line[:60]!r}")
         if current is None:
@@ -113,6 +122,24 @@ def _begin(each: IpInterface, head: re.Match[str]) -> None:
     each.master, each.state = said.get("master"), said.get("state")
 
 
+def _add_brief(each: IpInterface, row: re.Match[str]) -> None:
+    """Take a row of -br: state and addresses, or MAC address and flags."""
+    each.below, each.state = row["below"] or each.below, row["state"]
+    shown = _FLAGS.fullmatch(row["rest"] or "")
+    if shown is not None:
+        each.mac, each.flags = shown["mac"], frozenset(shown["flags"].split(","))
+        each.link = "ether" if len(shown["mac"]) == _MAC else None
+        return
+    for word in (row["rest"] or "").split():
+        address = word.partition("/")[0]
+        if "/" in word and address not in each.addresses:
+            each.addresses.append(address)
+
+
+_MAC = 17
+"""Length of an Ethernet address."""
+
+
 def _add(each: IpInterface, line: str) -> None:
     """Take a line below that of the interface."""
     link, inet = _LINK.match(line), _INET.match(line)
@@ -141,7 +168,8 @@ _WRAPPED = (
     r"|link_failure_count|xmit_hash_policy|peer_notify_delay|arp_\w+|lacp_rate"
 )
 """Words in lines that are wrapped, as those of -d are longer than any terminal."""
-_KNOWN = expression(r"\d+: \S+: <|\d+: \S+ +inet6? | {4,}\S")
+_BRIEF_ROW = r"\S+ +(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN|DORMANT|NOTPRESENT|TESTING)\b.*"
+_KNOWN = expression(rf"\d+: \S+: <|\d+: \S+ +inet6? | {{4,}}\S|{_BRIEF.pattern}")
 
 
 def fault(text: str) -> str:
@@ -149,15 +177,18 @@ def fault(text: str) -> str:
     unknown = next((line for line in text.splitlines() if line.strip() and not _KNOWN.match(line)), None)
     if unknown is not None:
         return f"line not understood: {unknown.strip()[:40]!r}"
-    return NOT_SHOWN if re.match(r"\s*[12]: ", text) else NOT_BEGUN
+    return NOT_SHOWN if re.match(r"\s*(?:[12]: |lo )", text) else NOT_BEGUN
 
 
 FORM = Form(
     key="cmd:ip -d -s address",
-    first=r"\d+: [^\s:@]+(?:@\S+)?: <[A-Z0-9_,-]+> mtu \d+ |\d+: \S+ +inet6? [0-9a-f.:]+/\d+ ",
+    first=(
+        r"\d+: [^\s:@]+(?:@\S+)?: <[A-Z0-9_,-]+> mtu \d+ |\d+: \S+ +inet6? [0-9a-f.:]+/\d+ "
+        r"|lo +UNKNOWN +(?:127\.0\.0\.1/8|00:00:00:00:00:00 <)"
+    ),
     reads="MTU, state, addresses, bonds, errors and traffic of interfaces",
     versions="iproute2 3.10 and later",
-    goes_on=rf"\d+: \S.*| {{4,}}\S.*|(?=.*\b(?:{_WRAPPED})\b)\S.{{0,250}}",
+    goes_on=rf"\d+: \S.*| {{4,}}\S.*|{_BRIEF_ROW}|(?=.*\b(?:{_WRAPPED})\b)\S.{{0,250}}",
     about=r"\A\d+: ([^\s:@]+)",
     fault=fault,
 )

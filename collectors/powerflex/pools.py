@@ -30,7 +30,7 @@ _OPERATIONS = (("Fwd", "forward rebuild"), ("Bck", "backward rebuild"), ("Norm",
 """Forward: a node or device failed; backward: it returned; normal: data with intentionally one copy gets its second."""
 _POLICIES = {
     "unlimited": "no limit", "limitnumofconcurrentios": "limited by concurrent I/Os",
-    "favorappios": "favours application I/O", "dynamicbwthrottling": "throttled while applications do I/O",
+    "favorappios": "favors application I/O", "dynamicbwthrottling": "throttled while applications do I/O",
 }  # fmt: skip
 
 

@@ -112,7 +112,12 @@ class Pool(Reading, frozen=True, kw_only=True):
     ] = None
     scrubbed_at: Annotated[
         int | None,
-        Metric("Scrubbed at", "Unix time of the last complete scrub; absent if a later scan hides it", "seconds"),
+        Metric(
+            "Scrubbed at",
+            "Unix timestamp of the last complete scrub; absent if a later scan hides it",
+            "seconds",
+            name="sdstop_pool_scrub_end_timestamp_seconds",
+        ),
     ] = None
     where: Annotated[str, Fact("Where", "Evidence that it was read from", export=False, names=Name.EVIDENCE)] = ""
 

@@ -17,6 +17,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from sdstop.core.diagnosis import Judgement
 from sdstop.core.finding import Damage, Finding, Rule, Severity, Value
 from sdstop.core.finding_order import by_cause
+from sdstop.core.history import Window
+from sdstop.core.joins import Naming
 from sdstop.exporters.prometheus.exposition import Heading, Sample, Told, label
 from sdstop.exporters.prometheus.health import Health, looked
 
@@ -26,6 +28,9 @@ MOST_VALUES = 8
 """Maximum values of one finding that are exported."""
 
 _THIS = ("rule", "subject")
+_BY_ID = "disk/by-id/"
+_SYSTEM = ("disk/", "mapper/")
+"""Beginnings of names below /dev that the system gives."""
 FINDINGS = Heading("sdstop_findings", "gauge", "Active findings of the rule.", ("rule", "severity"))
 ACTIVE = Heading(
     "sdstop_finding_active",
@@ -53,6 +58,12 @@ SINCE = Heading(
     _THIS,
     "seconds",
 )
+THING = Heading(
+    "sdstop_finding_thing_info",
+    "info",
+    "Name that survives a boot, for a subject that is a kernel name; the value is always 1.",
+    ("name", *_THIS),
+)
 HIDDEN = Heading("sdstop_findings_dropped", "gauge", "Active findings omitted from sdstop_finding_active.")
 LASTED = Heading(
     "sdstop_finding_seconds_total", "counter",
@@ -75,11 +86,20 @@ _UNITS = {
 """Base unit of each unit of a value."""
 
 
+_IN = {
+    "": "",
+    "ratio": ", as a share (0 to 1)",
+    "per_second": ", as a rate per second",
+    "celsius": ", in degrees Celsius",
+}
+"""Units in the help of a metric, where the name of the unit does not read well."""
+
+
 def _headings(name: str, what: str, labels: tuple[str, ...]) -> dict[str, Heading]:
     """Return a heading for each base unit."""
     found = {}
     for unit in dict.fromkeys(_UNITS.values()):
-        said = f", in {unit.replace('_', ' ')}" if unit and unit != "ratio" else ", as a share (0 to 1)" * bool(unit)
+        said = _IN.get(unit, f", in {unit.replace('_', ' ')}")
         found[unit] = Heading(f"{name}_{unit}".rstrip("_"), "gauge", f"{what}{said}.", labels, unit)
     return found
 
@@ -103,7 +123,9 @@ OF_RULES = (
 )
 
 
-def of_rules(health: Health, judgement: Judgement, rules: Sequence[Rule], *, full: bool) -> Iterator[Told]:
+def of_rules(
+    health: Health, judgement: Judgement, rules: Sequence[Rule], window: Window, *, full: bool
+) -> Iterator[Told]:
     """Yield the finding metrics; if `full`, with 0 for each rule that found nothing, and with its last evaluation."""
     judged = looked(judgement)
     count = Counter((finding.rule, finding.severity) for finding in judgement.findings)
@@ -117,6 +139,7 @@ def of_rules(health: Health, judgement: Judgement, rules: Sequence[Rule], *, ful
     yield ACCEPTED_UNTIL, [(labels, by.until) for labels, by in accepted if by is not None and by.until is not None]
     begun = [(_by(this), health.since.get(finding.id)) for this, finding in shown]
     yield SINCE, [(labels, since) for labels, since in begun if since is not None]
+    yield THING, list(_things(shown, window)) if shown else []
     yield from _values(shown)
     yield HIDDEN, [({}, len(judgement.findings) - len(shown))]
     lasted = sorted(health.lasted.items())
@@ -172,6 +195,21 @@ def _labels(finding: Finding, causes: Mapping[str, Finding], this: _Named) -> di
         "severity": finding.severity.value,
         "standing": "true" if finding.standing else "false",
     }
+
+
+def _things(shown: Sequence[tuple[_Named, Finding]], window: Window) -> Iterator[Sample]:
+    """Yield names that survive a boot of subjects that do not: dm-13 is vg2/db, sda is wwn-0x5000c500f140395c."""
+    for this, finding in shown:
+        named = window.topology.subject(finding.subject)
+        before, thing = named or ("", None)
+        if thing is None or thing.device is None or f"{before}{thing.device}" != finding.subject:
+            continue
+        links = [name for naming, name in thing.names if naming is Naming.LINK]
+        by_owner = [thing.label, *(name for name in links if not name.startswith(_SYSTEM))]
+        by_id = [*(name.removeprefix(_BY_ID) for name in links if name.startswith(_BY_ID)), thing.named(Naming.WWN)]
+        name = next((name for name in (*by_owner, *by_id) if name not in {thing.device, None}), None)
+        if name is not None:
+            yield {**_by(this), "name": label(name)}, 1
 
 
 def _values(shown: Sequence[tuple[_Named, Finding]]) -> Iterator[Told]:

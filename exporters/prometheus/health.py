@@ -277,7 +277,7 @@ def of_process() -> Iterator[Told]:
     sizes = _sizes()
     yield RESIDENT, [({}, sizes[1])] if sizes else []
     yield VIRTUAL, [({}, sizes[0])] if sizes else []
-    yield PEAK, [({}, usage.ru_maxrss * 1024)]
+    yield PEAK, [({}, max(usage.ru_maxrss * 1024, *(sizes or (0, 0))[1:]))]  # the kernel updates it now and then
     yield STARTED, [({}, _START)]
     with contextlib.suppress(OSError):
         yield OPEN_FDS, [({}, len(os.listdir("/proc/self/fd")) - 1)]  # noqa: PTH208  # all but the one of the listing

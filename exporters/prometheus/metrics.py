@@ -18,11 +18,13 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from sdstop.collectors.block.devices import BlockDevice, BlockLink
+from sdstop.collectors.network.interfaces import Interface
 from sdstop.core.collector import Collector
 from sdstop.core.diagnosis import Judgement, providers_of
 from sdstop.core.evidence import Frame
 from sdstop.core.finding import Limits
 from sdstop.core.guard import Part
+from sdstop.core.history import Window
 from sdstop.core.joins import ThingKind
 from sdstop.core.model import Label, Reading, schema
 from sdstop.core.session import Look, Session
@@ -64,6 +66,8 @@ OLD = 15.0
 FINDINGS, PROCESS = "findings", "process"
 """`collect[]` names of the page parts that do not belong to a collector."""
 
+PASSING = frozenset({"veth", "tun"})
+"""Kinds of interfaces that containers and virtual machines have."""
 _MOST_PARTS = 16
 """Maximum cached page variants, for scrapers that request parts of the page."""
 _STRIPED = "stripe-convoy"
@@ -104,6 +108,16 @@ def _is_of_disks(family: type[Reading]) -> bool:
     return "device" in labels or any(
         each.kind in (ThingKind.MULTIPATH_MAP, ThingKind.PATH) for each in family.things.values()
     )
+
+
+def _is_of_interfaces(family: type[Reading]) -> bool:
+    """Return whether a family has a row for each network interface."""
+    return any(column.name == "interface" and isinstance(column.mark, Label) for column in schema(family).columns)
+
+
+def passing_interfaces(window: Window) -> frozenset[str]:
+    """Return the names of the interfaces of containers and virtual machines."""
+    return frozenset(row.interface for row in window.rows(Interface).values() if row.kind in PASSING)
 
 
 def subjects_of(judgement: Judgement) -> frozenset[str]:
@@ -154,6 +168,8 @@ class Exposition:
         self._pages: dict[tuple[bool, bool, bool, PageSelection], bytes] = {}
         self._process: list[Told] = []
         self._shown: frozenset[str] = frozenset()
+        self._passing: frozenset[str] = frozenset()
+        self._of_interfaces: tuple[FamilyLines, ...] = ()
         self._chosen = Choice()
         self._series: dict[type[Reading], tuple[str, FamilyLines]] = {}
         self.choose(chosen or Choice())
@@ -167,9 +183,18 @@ class Exposition:
                 family: (collector.name, self._lines(family, collector))
                 for family, collector in (*found.items(), *_tallied(found).items())
             }
+            self._find_interfaces()
             if self._look is not None:
                 self._restrict(self._disks(self._look))
             self._forget()
+
+    def _find_interfaces(self) -> None:
+        """Note the series of interfaces of which the default page has no passing ones, unless chosen by pattern."""
+        self._of_interfaces = tuple(
+            lines_
+            for family, (_, lines_) in self._series.items()
+            if _is_of_interfaces(family) and family.family not in self._chosen.include
+        )
 
     def _lines(self, family: type[Reading], collector: Collector) -> FamilyLines:
         chosen, name = self._chosen, tallies.OF.get(family, family).family
@@ -208,7 +233,15 @@ class Exposition:
             self._forget()
 
     def _restrict(self, disks: frozenset[str] | None) -> None:
-        """Restrict the disk families to the selected disks, None: all, and leave out what repeats maps for paths."""
+        """Restrict the disk families to the selected disks, None: all, and leave out what repeats maps for paths.
+
+        Interfaces of containers and virtual machines are left out of the default page: their names never return.
+        """
+        if self._chosen.profile != FULL and self._look is not None:
+            passing = passing_interfaces(self._look.window)
+            self._passing = self._passing if passing == self._passing else passing
+            for lines_ in self._of_interfaces:
+                lines_.hide(self._passing)
         if self._chosen.profile != FULL and self._chosen.disks == MEMBERS:
             for repeated in (BlockDevice, BlockLink):
                 if repeated in self._series:
@@ -368,7 +401,7 @@ class Exposition:
             yield from of_otlp(self.otlp())
         if FINDINGS in part:
             judgement = look.judgement if self._recent(look, now) else Judgement()
-            yield from of_rules(self._health, judgement, session.rules, full=full)
+            yield from of_rules(self._health, judgement, session.rules, look.window, full=full)
 
     def _text(self, family: type[Reading], rows: Mapping[Any, Reading]) -> Text:
         """Return a family's lines; none if rendering raises an exception: the next page starts from scratch."""
@@ -378,6 +411,7 @@ class Exposition:
             return made
         collector = next(c for c in self.session.collectors if c.name == name)
         self._series[family] = name, self._lines(family, collector)
+        self._find_interfaces()
         return Text(())
 
     def _pieces(

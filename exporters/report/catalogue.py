@@ -202,15 +202,21 @@ wrapped at the width of a terminal. So are columns that tools add, where more of
 line numbers, times, names of files or hosts, borders, quotes. Two terminals side by side are two texts.
 
 Several outputs can follow each other with prose between them. Later outputs of one command are later frames; rates
-need two of them with a time (`date`, `watch`). Of several nodes in one text, only the one with most outputs is read.
+need two of them with a time (`date`, `watch`).
+
+Several nodes are recognized by their prompts, by what Ansible, pdsh, clush, dshbak and salt print, and by headings with
+names that differ only in numbers (`## san1:`). `report` and `check` judge each of them and compare them; the dashboard
+and `doctor` open the one with most outputs and list those of the others.
+
 A later output ends a finding only if the text shows that it is newer: a time, or the same prompt in one terminal. Below
 the header of a mail, after `ssh`, or without prompts it may be older, or of another node; then the findings of both
 stay, and nothing that rests on it counts as good. Where two commands show one thing differently, the fault counts.
 
 Every block of a text is listed with its use: read, and by which source; recorded and not understood, with the reason;
-or unknown, with its plain words. Nothing that rests on an output of which the end is not shown counts as good; end a
-copy with the next prompt. Outputs marked `whole` below are not used at all then, because a part of them misleads.
-Omitted lines (`[...]`, `--More--`) and lines cut at the width of the terminal have the same effect."""
+or unknown, with its plain words. A typed command that no source reads makes a check UNKNOWN. Nothing that rests on an
+output of which the end is not shown counts as good; end a copy with the next prompt. Outputs marked `whole` below are
+not used at all then, because a part of them misleads. Omitted lines (`[...]`, `--More--`) and lines cut at the width of
+the terminal have the same effect."""
 
 
 def texts_page(collectors: Sequence[Collector]) -> str:

@@ -1,7 +1,8 @@
 """Runbook: the page of one rule, with a finding of a story as its example.
 
-It explains the rule, shows an example, and lists the numbers that confirm it, the actions, and the circumstances of a
-false alarm. Everything is taken from the rule and the finding, so that a page and the screen agree.
+It explains the rule, shows an example, and lists the commands and numbers that confirm it, the actions, the
+circumstances of a false alarm, and the other forms that findings of the rule have in stories, each with its first step.
+Everything is taken from the rule and its findings, so that a page and the screen agree.
 """
 
 from __future__ import annotations
@@ -29,9 +30,26 @@ _DAMAGES = {
 }
 
 
-def runbook(rule: Rule, example: tuple[str, Finding, Sequence[str]] | None) -> str:
-    """Return the page of a rule as Markdown; `example` is a story, its finding and the lines of its picture."""
-    return "\n".join([*_about(rule), *(_example(*example) if example is not None else ()), *_limits(rule)]) + "\n"
+def runbook(rule: Rule, example: tuple[str, Finding, Sequence[str]] | None, forms: Sequence[str] = ()) -> str:
+    """Return the page of a rule as Markdown.
+
+    `example` is a story, its finding and the lines of its picture, `forms` the rows (`form_row`) of other findings.
+    """
+    shown = _example(*example) if example is not None else ()
+    return "\n".join([*_about(rule), *shown, *_forms(forms), *_limits(rule)]) + "\n"
+
+
+def form_row(story: str, finding: Finding) -> str:
+    """Return the row of a finding in the table of the forms of its rule; the last cell is its story."""
+    step = next(iter(finding.advice), "")
+    first = f"`{step}`" if isinstance(step, ShellCommand) else safe(step, 400)
+    title = f"{finding.severity.value.upper()} {finding.title}"
+    return f"| {_cell(title)} | {_cell(finding.cause)} | {_cell(first)} | `{story}` |"
+
+
+def _forms(rows: Sequence[str]) -> Iterator[str]:
+    if rows:
+        yield from ("", "## Other forms", "", "| finding | cause | first step | story |", "|---|---|---|---|", *rows)
 
 
 def _about(rule: Rule) -> Iterator[str]:
@@ -52,6 +70,8 @@ def _example(story: str, finding: Finding, picture: Sequence[str]) -> Iterator[s
         yield from ("", *picture)
     yield "```"
     yield from ("", "## Confirmation", "")
+    yield f"`sdstop check --rule {finding.rule}` on the node reports it. To see it without sdstop:"
+    yield from ("", "```sh", *_by_hand(finding), "```", "")
     numbers = [value for value in finding.values if value.value is not None]
     if numbers:
         yield from ("| value | here |", "|---|---|")
@@ -74,10 +94,34 @@ def _example(story: str, finding: Finding, picture: Sequence[str]) -> Iterator[s
             yield f"- It is disproved by this: {safe(finding.refuted_by, 400)}."
         if finding.harmless_if:
             yield f"- It is harmless if {safe(finding.harmless_if, 400)}."
+        if finding.harmless_if or finding.standing:
+            yield from (
+                "- If it is meant to be so, [accept](../configuration.md#accepted-findings) it on the node:",
+                "",
+            )
+            yield from ("```toml", "[[accept]]", f'rule = "{finding.rule}"', f'subject = "{safe(finding.subject)}"')
+            yield from ('reason = "why, and the ticket"', "```")
+
+
+def _by_hand(finding: Finding) -> Iterator[str]:
+    """Yield the commands that show the evidence of a finding."""
+    keys = dict.fromkeys(cite.key for cite in finding.evidence)
+    said = dict.fromkeys(_command(key) for key in keys)
+    yield from [safe(command, 200) for command in said if command][:_CITED] or ["journalctl -k -n 100"]
+
+
+def _command(key: str) -> str:
+    """Return the command that shows a piece of evidence, "" if there is none."""
+    kind, colon, rest = key.partition(":")
+    if key.startswith("/sys/firmware/dmi/"):
+        return "dmidecode"
+    if key.startswith("/"):
+        return f"cat {key}"
+    return rest if colon and kind == "cmd" else {"link": f"readlink {rest}", "list": f"ls {rest}"}.get(kind, "")
 
 
 def _cell(text: str) -> str:
-    return safe(text, 200).replace("|", "\\|")
+    return safe(text, 400).replace("|", "\\|")
 
 
 def _steps(advice: Sequence[Advice]) -> Iterator[str]:

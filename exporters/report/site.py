@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sdstop.analysis.comparison.peers import Difference, differences
+from sdstop.core.account import account_rows
 from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import dated
 from sdstop.core.finding import RuledOut, Severity, Unchecked
@@ -25,6 +26,7 @@ from sdstop.exporters.report.postmortem import code_lines, escaped
 from sdstop.exporters.report.text import Paint, counted, finding_lines, outlook, plain
 
 _MORE = "sdstop report --from CAPTURE"
+_TEXT = ("LINES", "OUTPUT", "USE")
 
 
 def differing(site: SiteSession) -> list[Difference]:
@@ -123,6 +125,10 @@ def text(site: SiteSession, width: int = 100, paint: Paint = plain) -> str:
     helpless = [(safe(", ".join(rules)), safe(reason, 1000)) for reason, rules in by_reason(_unchecked(site)).items()]
     if helpless:
         sections.append(["NOT CHECKED, BETWEEN NODES", *table.listing(helpless, width, indent="  ")])
+    for member in site.members:
+        rows = account_rows(member.session.origin, member.session.head().now) if member.session.origin.blocks else []
+        if rows:
+            sections.append([f"TEXT OF {safe(member.name, 80)}", *table.listing(rows, width, _TEXT, indent="  ")])
     each = [(safe(name, 80), said) for name, said in _nodes(site)]
     sections.append(["EACH NODE", *table.listing(each, width, indent="  "), f"  All about one node: {_MORE}"])
     return "\n".join("\n".join([*lines, ""]) for lines in sections)

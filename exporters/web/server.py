@@ -152,11 +152,13 @@ class Server:
         web: RequestGuard | None = None,
         reload: Reload | None = None,
         local: LocalService | None = None,
+        *,
+        good: bool = True,
     ) -> None:
         """Receive frames from `feed` (None: no new frames); `say` prints one line for the operator.
 
         `web` is the access control; `reload` is called on SIGHUP, None: SIGHUP ends the server. `local` is the socket
-        for programs on the same node.
+        for programs on the same node; `good` whether all settings of the configuration are in effect.
         """
         self._exposition = exposition
         self._feed = feed
@@ -164,7 +166,7 @@ class Server:
         self._web = web or RequestGuard(None, say, time.monotonic)
         self._reload = reload
         self._local = local
-        self._good = True
+        self._good = good
         self._notifier = Notifier(os.environ)
         self._url = ""
         self._connections: Connections | None = None

@@ -37,6 +37,8 @@ PACKED = "capture.tar.gz"
 """Name of an archive with the capture of a directory, next to other files such as README.md, as in fixtures."""
 
 Progress = Callable[[float], None]
+Opened = list[tuple[Origin, list[Frame]]]
+"""Origins with their frames; of a text of several nodes, first the node with most outputs, then all of them."""
 NO_TEXTS = Texts((), frozenset())
 EVERYTHING = Period()
 
@@ -66,6 +68,19 @@ def open_capture(
 ) -> tuple[Origin, list[Frame]]:
     """Open a capture, a recording, a sosreport or pasted text; return the origin and at least one frame.
 
+    Of a text of several nodes it is the one with most outputs. See open_nodes.
+    """
+    return open_nodes(path, texts, period, progress)[0]
+
+
+def open_nodes(
+    path: str | os.PathLike[str],
+    texts: Texts = NO_TEXTS,
+    period: Period = EVERYTHING,
+    progress: Progress | None = None,
+) -> Opened:
+    """Open a path like open_capture; if it is a text of several nodes, each of them follows.
+
     `texts` are the texts that can be read (sdstop.core.collector.texts_of); without them, no pasted text is. Of a
     recording, the last quarter of an hour is read unless the period is named. `progress` gets the part of an archive
     that is read. A damaged capture is opened as far as possible: its origin is not complete, and the note has the
@@ -73,9 +88,9 @@ def open_capture(
     """
     try:
         if is_recording(path):
-            return _open_recording(path, period)
-        origin, frames = _open_whole(path, texts, progress)
-        return origin, _part(frames, origin, period)
+            return [_open_recording(path, period)]
+        opened = _open_whole(path, texts, progress)
+        return [(origin, _part(frames, origin, period)) for origin, frames in opened]
     except CaptureRefused as reason:
         raise OpenError(path, str(reason)) from reason
     except OSError as error:
@@ -84,12 +99,12 @@ def open_capture(
         raise OpenError(path, "does not fit into memory") from error
 
 
-def _open_whole(path: str | os.PathLike[str], texts: Texts, progress: Progress | None) -> tuple[Origin, list[Frame]]:
+def _open_whole(path: str | os.PathLike[str], texts: Texts, progress: Progress | None) -> Opened:
     try:
         contents = _capture_contents(path, progress)
         if contents is None:
-            return _open_sosreport(path)
-        return read_capture(_without_top(contents), _name(path))
+            return [_open_sosreport(path)]
+        return [read_capture(_without_top(contents), _name(path))]
     except CaptureRefused as refused:
         return _open_text(path, texts, refused)
 
@@ -191,8 +206,8 @@ def _ran(frames: Sequence[Frame]) -> frozenset[str] | None:
     return frozenset(name for ran in noted for name in ran) if noted else None
 
 
-def open_pasted(stream: BinaryIO, texts: Texts) -> tuple[Origin, list[Frame]]:
-    """Return the origin and the frame of text copied from a terminal. Raises OpenError."""
+def open_pasted(stream: BinaryIO, texts: Texts) -> Opened:
+    """Return the origin and the frames of text copied from a terminal, as open_nodes does. Raises OpenError."""
     try:
         return _read_text(stream.read(LONGEST + 1), texts)
     except CaptureRefused as refused:
@@ -201,7 +216,7 @@ def open_pasted(stream: BinaryIO, texts: Texts) -> tuple[Origin, list[Frame]]:
         raise OpenError("standard input", f"cannot be read: {error.strerror}") from error
 
 
-def _open_text(path: str | os.PathLike[str], texts: Texts, refused: CaptureRefused) -> tuple[Origin, list[Frame]]:
+def _open_text(path: str | os.PathLike[str], texts: Texts, refused: CaptureRefused) -> Opened:
     """Read a file that was `refused` as an archive as pasted text. Raises CaptureRefused with its kind."""
     target = Path(path)
     if not target.is_file():
@@ -213,16 +228,16 @@ def _open_text(path: str | os.PathLike[str], texts: Texts, refused: CaptureRefus
     return _read_text(data, texts, _name(path))
 
 
-def _read_text(data: bytes, texts: Texts, name: str = "pasted text") -> tuple[Origin, list[Frame]]:
+def _read_text(data: bytes, texts: Texts, name: str = "pasted text") -> Opened:
     """Read a text, unpacked if it is compressed. Raises CaptureRefused with its kind, or if nothing is recognized."""
-    from sdstop.pasted.reader import read_pasted  # noqa: PLC0415  # few captures are texts
+    from sdstop.pasted.reader import read_nodes  # noqa: PLC0415  # few captures are texts
 
     kind = kind_of(data)
     text = unpacked(data, LONGEST) if kind else data
     if text is None:
         raise CaptureRefused(f"is {kind}, not a capture, sosreport or text")
     try:
-        return read_pasted(text, texts, name)
+        return read_nodes(text, texts, name)
     except TextRefused as error:
         raise CaptureRefused(str(error)) from error
 

@@ -146,7 +146,7 @@ def _period_options(parser: Parser) -> None:
     )
     end = parser.add_mutually_exclusive_group()
     end.add_argument("--until", metavar="TIME", help="end at TIME")
-    end.add_argument("--at", metavar="TIME", help="the node as it was at TIME (like --until)")
+    end.add_argument("--at", metavar="TIME", help="show the node as it was at TIME (same as --until)")
 
 
 def _recording_options(parser: Parser, command: str) -> None:
@@ -171,7 +171,7 @@ def _diff_options(parser: Parser, command: str) -> None:
     add = parser.add_argument
     forms = "capture, recording, sosreport or text (- for stdin); FILE@TIME for one moment: night.sdstop@03:10"
     add("before", metavar="A", help=forms)
-    add("after", metavar="B", help="the same, of a later time")
+    add("after", metavar="B", help="like A, later")
     add("--format", choices=("text", "json", "html"), default="text", help="output format (default text)")
     add("-o", dest="output", metavar="FILE", help="write to FILE instead of standard output")
     add("--screen", action="store_true", help="show the changes above the dashboard of B")
@@ -201,12 +201,24 @@ def _fleet_options(parser: Parser) -> None:
     add("--prometheus", metavar="URL", required=True, help=f"server URL ({servers}), with its path prefix")
     add("--http-config", type=_path, metavar="FILE", help="HTTP client settings (promtool --http.config.file format)")
     add("--alertmanager", metavar="URL", help="Alertmanager whose silences are shown")
-    add("--alertmanager-config", type=_path, metavar="FILE", help="its HTTP client settings, like --http-config")
+    add("--alertmanager-config", type=_path, metavar="FILE", help="HTTP client settings for the Alertmanager")
     add("--match", default="", metavar="SELECTOR", help="label matchers, e.g. 'cluster=\"a\"'")
     add("--peers", type=labels, default=(), metavar="LABELS", help="compare nodes only within groups of these labels")
     add("--interval", type=refresh, default=30.0, metavar="TIME", help="refresh interval (default 30s)")
     add("--once", action="store_true", help="print once and exit")
     add("--format", choices=("text", "json"), help="print once, as text or JSON, and exit")
+
+
+_EXAMPLES = (
+    ("sudo sdstop", "watch this node"),
+    ("sdstop report", "watch it for 10 s, then print the diagnosis"),
+    ("sudo sdstop capture -o node.tar.gz", "record it, to be opened anywhere"),
+    ("sdstop --from node.tar.gz", "open a capture"),
+    ("sdstop record -o night.sdstop", "record until interrupted"),
+    ("sdstop --from night.sdstop --at 03:10", "go to ten past three"),
+    ("sdstop check", "one line and an exit code, for monitoring"),
+)
+"""Commands to begin with, and what each does."""
 
 
 def _parser(command: str) -> Parser:
@@ -217,7 +229,8 @@ def _parser(command: str) -> Parser:
     if command == DASHBOARD:
         parser.usage = "sdstop [options]\n       sdstop COMMAND [options]"
         others = "".join(f"  {word:<9} {does}\n" for word, does in COMMANDS.items() if word)
-        parser.epilog = f"commands:\n{others}\nRun 'sdstop COMMAND --help' for details."
+        shown = "".join(f"  {line:<38} {does}\n" for line, does in _EXAMPLES)
+        parser.epilog = f"commands:\n{others}\nexamples:\n{shown}\nRun 'sdstop COMMAND --help' for details."
     _options(parser, command)
     return parser
 

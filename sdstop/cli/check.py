@@ -19,6 +19,7 @@ from sdstop.cli.problem import Problem
 from sdstop.cli.stdout import write
 
 if TYPE_CHECKING:
+    from sdstop.cli.watch import Watch
     from sdstop.core.diagnosis import Judgement
     from sdstop.exporters.plugin import CheckLine
 
@@ -81,13 +82,10 @@ def _judged(options: argparse.Namespace, began: float, lacking: str) -> int:
 
     _check_rules(options.rule or ())
     if len(options.sources) > 1:
-        from sdstop.cli.several import together
-        from sdstop.exporters.plugin import narrowed, site_verdict
-
-        site = together(options)
-        judgement = narrowed(site.whole(), options.rule, options.subject)
-        return _written(site_verdict(site, judgement, strict=options.strict), judgement)
+        return _several(options)
     with begin(options) as watch:
+        if watch.nodes:
+            return _several(options, watch.nodes)
         from sdstop.cli.report import seen, whole
         from sdstop.core.diagnosis import providers_of
         from sdstop.core.memory import Presence
@@ -111,6 +109,16 @@ def _judged(options: argparse.Namespace, began: float, lacking: str) -> int:
     answer = verdict(session, judgement, strict=options.strict)
     why = f" ({lacking})" if lacking else ""
     return _written(answer, judgement, (f"{_SOURCE}check, for {seconds:.1f} s{why}",) if live else ())
+
+
+def _several(options: argparse.Namespace, watches: Sequence[Watch] = ()) -> int:
+    """Judge several captures, or the nodes of a text, and print. Raises Problem."""
+    from sdstop.cli.several import together
+    from sdstop.exporters.plugin import narrowed, site_verdict
+
+    site = together(options, watches)
+    judgement = narrowed(site.whole(), options.rule, options.subject)
+    return _written(site_verdict(site, judgement, strict=options.strict), judgement)
 
 
 def _check_rules(patterns: Sequence[str]) -> None:

@@ -239,13 +239,14 @@ def _end(until: date) -> float:
 
 
 def _merged(tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return tables merged key by key; lists of tables are joined."""
+    """Return tables merged key by key, the keys of later ones first; lists of tables are joined."""
     merged: dict[str, Any] = {}
     for table in tables:
         for name, value in table.items():
             known = merged.get(name)
             if isinstance(known, Mapping) and isinstance(value, Mapping):
-                merged[name] = _merged([known, value])
+                both = _merged([known, value])
+                merged[name] = {**{key: both[key] for key in value}, **both}
             elif isinstance(known, list) and isinstance(value, list) and name == "accept":
                 merged[name] = [*known, *value]
             else:

@@ -22,13 +22,14 @@ from sdstop.collectors import BUILTIN
 from sdstop.core.format import safe
 from sdstop.core.history import KEEP
 from sdstop.core.output_file import READABLE
-from sdstop.exporters.prometheus.metrics import Exposition
-from sdstop.exporters.web.played import PlayedFrames
+from sdstop.tui.settings import unreadable_files
 
 if TYPE_CHECKING:
     from sdstop.exporters.local.service import LocalService
     from sdstop.exporters.otlp.pusher import Pusher
+    from sdstop.exporters.prometheus.metrics import Exposition
     from sdstop.exporters.recorder import Recorder
+    from sdstop.exporters.web.played import PlayedFrames
     from sdstop.exporters.web.server import FrameFeed
 
 LISTEN = ("127.0.0.1", 10042)
@@ -43,6 +44,8 @@ def run(options: argparse.Namespace) -> int:
     if options.once and options.otlp is not None:
         raise Problem("cannot use --otlp with --once", 2)
     with begin(options) as watch:
+        from sdstop.exporters.prometheus.metrics import Exposition  # after forking the sampler, which needs none of it
+
         kept = KEEP if _has_socket(options, watch) else 0.0
         exposition = Exposition(watch.session(kept), BUILTIN, exported(watch.config), watch.interval)
         if options.once:
@@ -55,6 +58,8 @@ def run(options: argparse.Namespace) -> int:
                     stack.callback(recorder.close)
                 return _serve(options, watch, exposition, recorder=recorder)
         if options.play:
+            from sdstop.exporters.web.played import PlayedFrames
+
             with contextlib.closing(PlayedFrames(list(watch.frames(0.0)))) as played:
                 return _serve(options, watch, exposition, played)
         for frame in watch.frames(0.0):
@@ -138,7 +143,7 @@ def _pusher(options: argparse.Namespace, watch: Watch, exposition: Exposition) -
     return pusher
 
 
-def _reloading(
+def reloading(
     options: argparse.Namespace,
     watch: Watch,
     exposition: Exposition,
@@ -156,6 +161,8 @@ def _reloading(
     def reload() -> None:
         """Apply the thresholds and the `[export]` settings; the sampler keeps its settings."""
         now = stamps(options)
+        if unreadable := unreadable_files():  # without its acceptances, everything that is accepted would be an alarm
+            raise ConfigError(f"{safe(unreadable[0])}: permission denied")
         try:
             config = configured(options)
             chosen = exported(config)
@@ -202,7 +209,7 @@ def _serve(
         raise Problem(str(error), 2) from error
 
     local = _local(options, watch, exposition)
-    reload = _reloading(options, watch, exposition, recorder, local)
+    reload = reloading(options, watch, exposition, recorder, local)
     served = any(os.isatty(number) for number in range(3))  # on a terminal, SIGHUP ends the server
     try:
         feed: FrameFeed | None = played or watch.sampler
@@ -210,7 +217,8 @@ def _serve(
             from sdstop.exporters.recorder import RecordedFrames
 
             feed = RecordedFrames(watch.sampler, recorder)
-        server = Server(exposition, feed, output.say, web, None if served else reload, local)
+        good = not unreadable_files()
+        server = Server(exposition, feed, output.say, web, None if served else reload, local, good=good)
         pusher = _pusher(options, watch, exposition)
         if played is not None:
             played.start()

@@ -19,18 +19,20 @@ from sdstop.cli.watch import Watch
 from sdstop.collectors import BUILTIN
 from sdstop.core.collector import Collector, texts_of
 from sdstop.core.config_error import ConfigError
-from sdstop.core.evidence import Frame, Origin
+from sdstop.core.evidence import Origin
 from sdstop.core.format import safe
 from sdstop.core.interval import unrolled
 from sdstop.core.retention import Retention
 
 if TYPE_CHECKING:
+    from sdstop.capture.reader import Opened
     from sdstop.core.period import Period
 
 
 def opened(options: argparse.Namespace) -> list[Watch]:
     """Open each of several captures, with names replaced for `--redact` alike in all of them. Raises Problem."""
-    watches = [_begin(argparse.Namespace(**{**vars(options), "source": source})) for source in options.sources]
+    begun = [_begin(argparse.Namespace(**{**vars(options), "source": source})) for source in options.sources]
+    watches = [each for watch in begun for each in watch.nodes or (watch,)]
     keyfile = getattr(options, "redact", None)
     if keyfile is not None:
         from sdstop.cli.redacting import redactor
@@ -52,7 +54,9 @@ def begin(options: argparse.Namespace) -> Watch:
         from sdstop.cli.redacting import redactor
 
         try:
-            watch.redact(redactor(keyfile, watch.origin.collectors))
+            known = redactor(keyfile, watch.origin.collectors)
+            for each in (watch, *watch.nodes):
+                each.redact(known)
         except BaseException:
             watch.close()
             raise
@@ -96,7 +100,7 @@ def _begin(options: argparse.Namespace) -> Watch:
 
 def _recorded(options: argparse.Namespace, config: Config, collectors: Sequence[Collector], interval: float) -> Watch:
     """Open a capture, a recording or pasted text. Raises Problem."""
-    from sdstop.capture.reader import OpenError, holds_recording, open_capture, open_pasted
+    from sdstop.capture.reader import OpenError, holds_recording, open_nodes, open_pasted
     from sdstop.core.period import Period
     from sdstop.core.timeline import OpenedTimeline
 
@@ -108,22 +112,26 @@ def _recorded(options: argparse.Namespace, config: Config, collectors: Sequence[
         if options.source != "-" and holds_recording(options.source):
             return _recording(options, config, collectors, interval, period)
         if options.source == "-":
-            origin, frames = _stdin(lambda stream: open_pasted(stream, texts))
+            found = _stdin(lambda stream: open_pasted(stream, texts))
         else:
             from sdstop.cli import output
 
             try:
-                origin, frames = open_capture(options.source, texts, period, output.opening(options.source))
+                found = open_nodes(options.source, texts, period, output.opening(options.source))
             finally:
                 output.clear_progress()
     except OpenError as error:
         raise Problem(str(error)) from error
     from sdstop.redaction import credentials
 
-    frames = credentials.frames(Retention(BUILTIN).frames(frames))  # captures may contain credentials
-    origin, frames = unrolled(origin, frames, BUILTIN)
-    origin, config = _with_policy(origin, config)
-    return Watch(origin, collectors, config, interval, recorded=OpenedTimeline(frames))
+    watches = []
+    for origin, frames in found:
+        kept = credentials.frames(Retention(BUILTIN).frames(frames))  # captures may contain credentials
+        whole, kept = unrolled(origin, kept, BUILTIN)
+        whole, policy = _with_policy(whole, config)
+        watches.append(Watch(whole, collectors, policy, interval, recorded=OpenedTimeline(kept)))
+    watches[0].nodes = tuple(watches[1:])
+    return watches[0]
 
 
 def _with_policy(origin: Origin, config: Config) -> tuple[Origin, Config]:
@@ -152,7 +160,7 @@ def _recording(
     return Watch(origin, collectors, config, interval, recorded=timeline)
 
 
-def _stdin(read: Callable[[BinaryIO], tuple[Origin, list[Frame]]]) -> tuple[Origin, list[Frame]]:
+def _stdin(read: Callable[[BinaryIO], Opened]) -> Opened:
     """Read standard input, after a prompt if it is a terminal. Raises Problem."""
     from sdstop.cli import output
 

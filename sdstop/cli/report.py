@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from sdstop.cli import output
@@ -28,6 +28,10 @@ def run(options: argparse.Namespace) -> int:
         return 0
     choice = appearance(options).time
     with begin(options) as watch, output.Target(options.output) as target:
+        if watch.nodes and options.format != "json1":
+            with times_in(zone_for(choice, {})):
+                target.write(_several(options, watch.nodes))
+            return 0
         write = _WRITERS[options.format]
         with times_in(zone_for(choice, watch.origin.facts)):
             target.write(write(watch, options))
@@ -87,14 +91,14 @@ def _markdown(watch: Watch, options: argparse.Namespace) -> str:
     return postmortem(session)
 
 
-def _several(options: argparse.Namespace) -> str:
+def _several(options: argparse.Namespace, watches: Sequence[Watch] = ()) -> str:
     """Return the report of several nodes, or of several captures of one. Raises Problem."""
     from sdstop.cli.several import together
     from sdstop.exporters.report import site
     from sdstop.exporters.report import text as exporter
     from sdstop.exporters.report.document import to_json
 
-    found = together(options)
+    found = together(options, watches)
     match options.format:
         case "json":
             return to_json(site.to_data(found))

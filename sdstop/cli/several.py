@@ -13,12 +13,13 @@ from sdstop.cli.problem import Problem
 from sdstop.core.format import safe, timestamp
 
 if TYPE_CHECKING:
+    from sdstop.cli.watch import Watch
     from sdstop.core.session import Session
     from sdstop.core.site_session import SiteSession
 
 
-def together(options: argparse.Namespace) -> SiteSession:
-    """Return the captures that the options name, judged together. Raises Problem.
+def together(options: argparse.Namespace, watches: Sequence[Watch] = ()) -> SiteSession:
+    """Return the captures that the options name, or watches of one text, judged together. Raises Problem.
 
     Captures of one node are compared only, by the rules to which time does not matter.
     """
@@ -26,7 +27,7 @@ def together(options: argparse.Namespace) -> SiteSession:
     from sdstop.core.site_session import SiteMember, SiteSession
     from sdstop.rules.between import BETWEEN
 
-    watches = opened(options)
+    watches = watches or opened(options)
     rest, sessions = [], []
     for watch in watches:
         frames = watch.frames(0.0)
@@ -34,7 +35,8 @@ def together(options: argparse.Namespace) -> SiteSession:
         session.feed(next(frames))
         rest.append(frames)
         sessions.append(session)
-    names = _hosts(sessions, options.sources)
+    paths = options.sources if len(options.sources) == len(watches) else [watch.origin.name for watch in watches]
+    names = _hosts(sessions, paths)
     rules = BETWEEN
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:

@@ -50,6 +50,8 @@ class Watch:
         self._counting = counting
         self._held: list[Frame] = []
         self._streams = False
+        self.nodes: tuple[Watch, ...] = ()
+        """Watches of all nodes, if it is of a text of several; it shows the one with most outputs itself."""
 
     def redact(self, redactor: Redactor) -> None:
         """Replace names in the origin and in all following frames."""

@@ -68,7 +68,7 @@ def accounts(origin: Origin, shot: Snapshot) -> list[Account]:
                 readers.setdefault(key, []).append(run.collector)
             elif run.outcome in {Outcome.UNREAD, Outcome.FAILED}:
                 reasons[key] = run.reason
-            elif run.outcome is Outcome.ABSENT and run.reason:
+            elif run.outcome is Outcome.ABSENT and run.reason.startswith(key):
                 reasons.setdefault(key, f"{_NOT_USED}{run.reason.removeprefix(f'{key}: ')}")
     return [_account(block, readers, reasons, shot.unread) for block in origin.blocks]
 

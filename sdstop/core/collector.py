@@ -39,6 +39,10 @@ class Interval(Struct, frozen=True):
     seconds: float | None = None
 
 
+_translated = cache(translate)
+"""Patterns of keys as regular expressions; every replay of a capture asks for all of them."""
+
+
 class Need(Struct, frozen=True):
     """One kind of evidence that a collector reads: `what` is a pattern of its keys, `why` one line.
 
@@ -183,7 +187,7 @@ class Collector(Struct, frozen=True):
 
     def everyone(self) -> Callable[[str], object]:
         """Return a test of keys: whether every user of a node can read this evidence (see Need); compiled if asked."""
-        open_ = (translate(need.what) for need in self.needs if isinstance(need, Need) and need.everyone)
+        open_ = (_translated(need.what) for need in self.needs if isinstance(need, Need) and need.everyone)
         pattern = cache(lambda: re.compile("|".join(open_) or "(?!)"))
         return lambda key: pattern().match(key)
 
@@ -192,8 +196,8 @@ def _filled_keys(needs: Iterable[Need | Command | Question]) -> str:
     """Return the pattern of the keys of evidence that is never empty; it matches nothing if there are none."""
     return (
         "|".join(
-            f"(?={translate(need.what)})"
-            + ("" if need.filled is True else f"(?:{'|'.join(translate(f'*/{name}') for name in need.filled or ())})")
+            f"(?={_translated(need.what)})"
+            + ("" if need.filled is True else f"(?:{'|'.join(_translated(f'*/{name}') for name in need.filled or ())})")
             for need in needs
             if not isinstance(need, Question) and need.filled
         )

@@ -58,16 +58,13 @@ def names_in(topology: Topology) -> Names:
 
     @cache
     def names(subject: str) -> Sequence[str]:
-        thing = topology.find(subject)
-        if thing is None:
+        named = topology.subject(subject)
+        if named is None:
             return (subject,)
+        before, thing = named
         known = [name for naming, name in thing.names if naming is not Naming.NUMBER]
-        whole = subject.removeprefix("vol:")
-        head, slash, tail = ("", "", whole) if whole in known else whole.rpartition("/")
-        if tail not in known:
-            return (subject,)
         short = [name.rpartition("/")[2] for name in known if name.startswith("disk/by-")]
-        return (subject, *dict.fromkeys(f"{head}{slash}{name}" for name in (*known, *short)))
+        return (subject, *dict.fromkeys(f"{before}{name}" for name in (*known, *short)))
 
     return names
 

@@ -74,6 +74,20 @@ class Topology:
             return part
         return whole if whole is not None and (not kinds or kinds & whole.kinds) else None
 
+    def subject(self, name: str) -> tuple[str, Thing] | None:
+        """Return the thing that the subject of a finding names, after the part of the subject before it: `md2/`, sdc.
+
+        None if its last part is not the name of a thing.
+        """
+        thing = self.find(name)
+        if thing is None:
+            return None
+        known, whole = {known for _, known in thing.names}, name.removeprefix("vol:")
+        if whole in known:
+            return "", thing
+        head, slash, tail = whole.rpartition("/")
+        return (f"{head}{slash}", thing) if tail in known else None
+
     def exact(self, name: str, kinds: frozenset[ThingKind] = frozenset()) -> Thing | None:
         """Return the thing with exactly this name in any namespace, those of block devices first."""
         for naming in Naming:
@@ -365,6 +379,12 @@ class Topologies:
     def __init__(self) -> None:
         """Start without one."""
         self._known: tuple[dict[type[Reading], tuple[Any, DeclaredTable]], Topology] | None = None
+
+    def copy(self) -> Topologies:
+        """Return one that starts with the topology known here, for snapshots of another time of the same node."""
+        made = Topologies()
+        made._known = self._known
+        return made
 
     def of(self, tables: Mapping[type[Reading], Mapping[Hashable, Reading]]) -> Topology:
         """Return the topology of tables; a table that is the same object as before is not read again."""

@@ -4,6 +4,7 @@ terminal    removal of the traces of terminals, mailers and ticket systems
 margins     columns that tools add to copied output
 fence       delimiters of code blocks
 prompt      prompts and command lines
+nodes       parts of a text from different hosts
 outputs     division of the text into the outputs of programs
 reader      the outputs as evidence, frame by frame
 """

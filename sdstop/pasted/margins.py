@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct
 
 from sdstop.core.expression import expression
+from sdstop.pasted.nodes import HOST
 
 SEPARATOR = "\u241c"
 """Line between two terminals that were side by side."""
@@ -168,6 +169,23 @@ def _named(lines: Sequence[str]) -> Iterator[Region]:
         yield Region(start, end, _shifted([each["rest"] if each is not None else "" for each in found]))
 
 
+_OF_HOST = expression(r"(?P<host>[A-Za-z0-9][\w.-]{0,63}): ?(?P<rest>.*)|(?P<bare>[A-Za-z0-9][\w.-]{0,63}):")
+
+
+def _of_hosts(lines: Sequence[str]) -> Iterator[Region]:
+    """Yield the regions whose lines begin with names of several hosts, in any order, divided by host."""
+    at = 0
+    while at < len(lines):
+        found, start = dict[str, list[str]](), at
+        while at < len(lines) and (each := _OF_HOST.fullmatch(lines[at])) is not None:
+            found.setdefault(each["host"] or each["bare"], []).append(each["rest"] or "")
+            at += 1
+        if len(found) > 1 and min(map(len, found.values())) >= _LEAST:
+            parts = [[f"{HOST}{host}", *_shifted(rests)] for host, rests in found.items()]
+            yield Region(start, at, [line for part in parts for line in part])
+        at = max(at, start + 1)
+
+
 _FIRST_MARKS = ('"', "'", "`", "*")
 _PAIRED = expression(r"\s*(?P<mark>\*\*|[\"'`*])(?P<text>.*)(?P=mark),?\s*")
 
@@ -288,6 +306,7 @@ def _escaped(lines: Sequence[str]) -> Iterator[Region]:
 
 
 _KINDS: tuple[Callable[[Sequence[str]], Iterator[Region]], ...] = (
+    _of_hosts,
     _numbered,
     _stamped,
     _paired,

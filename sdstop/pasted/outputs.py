@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
 from msgspec import Struct, field
 
 from sdstop.core.collector import Texts
 from sdstop.core.form import NOT_BEGUN, NOT_SHOWN, Form, Several
-from sdstop.pasted import margins, terminal
+from sdstop.pasted import margins, nodes, terminal
 from sdstop.pasted.fence import Fence, Fences, is_fence
 from sdstop.pasted.prompt import TypedCommand, command, typed
 
@@ -80,6 +80,12 @@ class TextOutput(Struct):
         return "\n".join(self.lines).strip("\n")
 
     @property
+    def shown(self) -> str:
+        """The lines below their command line, as the text has them."""
+        asked = [f"{self.typed.prompt} {self.typed.asked}".strip()] if self.typed is not None else []
+        return "\n".join([*asked, *self.lines])
+
+    @property
     def first(self) -> str:
         """The first line with text; the program of its command line if there is none."""
         return next((line.strip() for line in self.lines if line.strip()), self.typed.program if self.typed else "")
@@ -112,7 +118,7 @@ class Division:
     def cleaned(self, data: bytes) -> str:
         """Return a text without what copying added."""
         text = margins.removed(terminal.cleaned(data), lambda part: bool(self._begins(part)), self._understood)
-        return terminal.dedented(text, self._begins)
+        return nodes.marked(terminal.dedented(text, self._begins))
 
     def _understood(self, text: str) -> int:
         """Return the number of lines of a text that belong to outputs whose form is known, or are their commands."""
@@ -134,12 +140,12 @@ class Division:
         for line in lines:
             starts.append(starts[-1] + len(line) + 1)
         current, at = TextOutput("", 1), 0
-        fences, prompts = Fences(lines), set[str]()
+        fences, prompts, hosts = Fences(lines), set[str](), nodes.headings(lines)
         torn = ""
         while at < len(lines):
             line = lines[at]
             torn = torn if line.strip() else ""
-            begun = self._begun(text, lines, at, starts[at], current)
+            begun = self._of_host(lines, at, current, hosts) or self._begun(text, lines, at, starts[at], current)
             if begun is None and line.rstrip() in prompts:
                 begun = TextOutput("", at + 1, TypedCommand("", "", ends_only=True))
             elif begun is not None and begun.typed is not None and not begun.alone:
@@ -173,6 +179,18 @@ class Division:
                 yield current
                 current = TextOutput("", at + 1)
         yield current
+
+    def _of_host(
+        self, lines: Sequence[str], at: int, current: TextOutput, hosts: Mapping[str, nodes.NodeHeading]
+    ) -> TextOutput | None:
+        """Return what begins at a line that names a host, None for other lines, and lines of an output."""
+        named = nodes.heading(lines[at])
+        if named is None and (named := hosts.get(lines[at])) is not None:
+            form = current.form
+            if form is not None and form.goes_on and not self._is_outside(current, lines[at], lines[at + 1 : at + 2]):
+                return None
+        asked = None if named is None else TypedCommand("", "", host=named.host, ends_only=True)
+        return None if named is None else TextOutput("", at + 1, asked, alone=not named.ends)
 
     def _begun(self, text: str, lines: Sequence[str], at: int, start: int, current: TextOutput) -> TextOutput | None:
         """Return the output that begins at a line, None if none does."""

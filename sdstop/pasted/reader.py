@@ -14,8 +14,8 @@ accounted for (Origin.blocks).
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -31,7 +31,7 @@ from sdstop.core.form import Several
 from sdstop.core.format import safe
 from sdstop.core.interval import MOST
 from sdstop.core.refusal import refusal
-from sdstop.pasted import LONGEST, TextRefused
+from sdstop.pasted import LONGEST, TextRefused, nodes
 from sdstop.pasted.outputs import Division, TextOutput, usable
 from sdstop.pasted.prompt import typed
 
@@ -59,20 +59,44 @@ class _Moment(Struct):
 
 
 def read_pasted(data: bytes, texts: Texts, name: str = "pasted text") -> tuple[Origin, list[Frame]]:
-    """Return the origin and the frames of a pasted text. Raises TextRefused if none of it is recognized."""
+    """Return the origin and the frames of the node with most of the outputs; see read_nodes."""
+    return read_nodes(data, texts, name)[0]
+
+
+def read_nodes(data: bytes, texts: Texts, name: str = "pasted text") -> list[tuple[Origin, list[Frame]]]:
+    """Return the origin and the frames of the node with most of the outputs of a pasted text.
+
+    If the text has outputs of several nodes, each of them follows. Raises TextRefused if nothing is recognized.
+    """
     if len(data) > LONGEST:
         raise TextRefused(f"is longer than {LONGEST >> 20} MiB")
     division = Division(texts)
     text = division.cleaned(data)
     outputs = list(division.outputs(text))
-    host = _host(outputs)
+    hosts = _hosts(outputs)
+    main = nodes.most([host for host, output in zip(hosts, outputs, strict=True) if output.key])
+    found = [_node(name, text, texts, outputs, [host if main and host != main else "" for host in hosts])]
+    others = dict.fromkeys(host for host, output in zip(hosts, outputs, strict=True) if output.key and host)
+    if len(others) > 1:
+        for host in others:
+            own = [each for each, its in zip(outputs, hosts, strict=True) if its == host or (not its and host == main)]
+            with contextlib.suppress(TextRefused):  # a host without an output that is read
+                found.append(_node(host, "\n".join(each.shown for each in own), texts, own, [""] * len(own)))
+    return found if len(found) > 2 else found[:1]
+
+
+def _node(
+    name: str, text: str, texts: Texts, outputs: Sequence[TextOutput], elsewhere: Sequence[str]
+) -> tuple[Origin, list[Frame]]:
+    """Return the origin and the frames of outputs; those with another node in `elsewhere` are only listed.
+
+    `text` has the dates of the outputs. Raises TextRefused without evidence.
+    """
     moments, blocks = [_Moment()], list[TextBlock]()
-    there = ""
     shown: float | None = None
-    for output, place in zip(outputs, _places(outputs), strict=True):
-        there = (output.typed.host if output.typed is not None else "") or there
+    for output, place, node in zip(outputs, _places(outputs), elsewhere, strict=True):
         shown = _shown_time(output) or shown
-        block = _block(output, there if host and there.partition(".")[0] != host else "", moments, shown, place)
+        block = _block(output, node, moments, shown, place)
         if block is not None:
             blocks.append(block)
     if not any(moment.evidence for moment in moments):
@@ -94,15 +118,14 @@ def read_pasted(data: bytes, texts: Texts, name: str = "pasted text") -> tuple[O
     return origin, frames
 
 
-def _host(outputs: Sequence[TextOutput]) -> str:
-    """Return the short name of the node with most of the outputs, "" if no prompt shows one."""
-    found: Counter[str] = Counter()
+def _hosts(outputs: Sequence[TextOutput]) -> list[str]:
+    """Return the short name of the node of each output, "" before the first prompt or heading that shows one."""
+    found: list[str] = []
     there = ""
     for output in outputs:
         there = (output.typed.host if output.typed is not None else "") or there
-        if output.key and there:
-            found[there.partition(".")[0]] += 1
-    return found.most_common(1)[0][0] if found else ""
+        found.append(nodes.short(there))
+    return found
 
 
 _MAIL = expression(
@@ -152,7 +175,8 @@ def _block(
     if not content and not output.key:
         return None
     lines = len("\n".join(output.lines).rstrip().split("\n")) if content else 0
-    first = output.first if output.typed is None or output.key else f"{output.typed.program}: {output.first}"
+    program = output.typed.program if output.typed is not None and not output.key else ""
+    first = f"{program}: {output.first}" if program else output.first
     block = TextBlock(output.line, lines + output.is_named, plain_words(first), output.key)
     if not output.key:
         return replace(block, program=plain_words(output.typed.program)) if content and output.typed else block

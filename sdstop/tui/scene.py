@@ -44,9 +44,9 @@ class Mode(enum.StrEnum):
 class FindingEntry(Struct, frozen=True):
     """An entry of the list of findings.
 
-    `severity` None means unknown; `calm` is set if that is not a fault, `minor` if rules that only inform need more
-    time. `since` and `until` are Unix seconds, `began` and `ended` the same times in monotonic seconds. The entry opens
-    `finding` or `run`.
+    `severity` None means unknown; `calm` is set if that is expected, `early` if more time is all it needs, `faulty` if
+    it makes the result of a check unknown. `since` and `until` are Unix seconds, `began` and `ended` the same times in
+    monotonic seconds. The entry opens `finding` or `run`.
     """
 
     key: str
@@ -60,7 +60,8 @@ class FindingEntry(Struct, frozen=True):
     began: float | None = None
     ended: float | None = None
     calm: bool = False
-    minor: bool = False
+    early: bool = False
+    faulty: bool = False
 
     @property
     def subjects(self) -> tuple[str, ...]:
@@ -186,21 +187,28 @@ class Scene(Struct, frozen=True):
     def unknown(self) -> list[FindingEntry]:
         """Return entries for failed collectors, and for unchecked rules grouped by reason.
 
-        Rules that could not run although nothing is at fault (`calm`) are last. The list is made once per judgement.
+        Those that make the result of a check unknown (`faulty`) are first, those that are expected (`calm`) last. The
+        list is made once per judgement.
         """
         return self.window.once(("unknown", id(self.look.judgement)), self._unknown)
 
     def _unknown(self) -> list[FindingEntry]:
         entries = [
             FindingEntry(
-                f"run:{r.collector}", None, f"{r.outcome}: {r.reason}", r.collector, r.since, run=r, began=r.began
+                f"run:{r.collector}",
+                None,
+                f"{r.outcome}: {r.reason}",
+                r.collector,
+                r.since,
+                run=r,
+                began=r.began,
+                faulty=r.outcome is not Outcome.DENIED,
             )
             for r in self.troubled
         ]
         unread = not_understood(self.session.origin, self.now)
-        entries += [FindingEntry(f"unread:{key}", None, why, key) for key, why in unread.items()]
+        entries += [FindingEntry(f"unread:{key}", None, why, key, faulty=True) for key, why in unread.items()]
         said = {run.collector for run in self.troubled}
-        informs = {rule.id for rule in self.session.rules if rule.worst is Severity.INFO}
         reasons: dict[tuple[bool, str], list[Unchecked]] = {}
         for unchecked in self.look.judgement.unchecked:
             if unchecked.reason.partition(":")[0] not in said:
@@ -208,21 +216,23 @@ class Scene(Struct, frozen=True):
                 reasons.setdefault((unchecked.calm, reason), []).append(unchecked)
         for (calm, reason), verdicts in sorted(reasons.items(), key=lambda item: item[0][0]):
             names = sorted({verdict.rule for verdict in verdicts})
-            early = all(verdict.gap is Gap.EARLY and not verdict.subject for verdict in verdicts)
-            minor = early and informs.issuperset(names)
+            early = all(verdict.gap is Gap.EARLY for verdict in verdicts)
+            faulty = any(verdict.gap is Gap.FAULTY for verdict in verdicts)
             subject = names[0] if len(names) == 1 else f"{len(names)} rules"
             shown = reason if len(names) == 1 else f"{reason}: {', '.join(names)}"
-            entries.append(FindingEntry(f"unchecked:{reason}", None, shown, subject, calm=calm, minor=minor))
+            entries.append(
+                FindingEntry(f"unchecked:{reason}", None, shown, subject, calm=calm, early=early, faulty=faulty)
+            )
         others = [key for key in self.now.unread if key not in unread]
         if others and not self.session.origin.live:
             subject = others[0] if len(others) == 1 else f"{len(others)} outputs"
             entries.append(FindingEntry("unread", None, f"{NOT_UNDERSTOOD}: {named(others)}", subject, calm=True))
-        return entries
+        return sorted(entries, key=lambda entry: (entry.calm, not entry.faulty, entry.early))
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing is unknown but what rules that only inform will know with more time."""
-        return all(entry.calm or entry.minor for entry in self.unknown())
+        """Whether each unknown is expected, or only needs more time."""
+        return all(entry.calm or entry.early for entry in self.unknown())
 
     def ended(self) -> list[FindingEntry]:
         """Return entries for findings that ended by this moment, the most recently ended first."""

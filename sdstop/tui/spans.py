@@ -10,7 +10,7 @@ from msgspec import Struct
 from sdstop.analysis.load_course import LoadMetric, LoadSample
 from sdstop.core.averages import median
 from sdstop.core.diagnosis import Episode
-from sdstop.core.finding import Finding
+from sdstop.core.finding import Finding, Severity
 from sdstop.core.finding_order import Urgency, urgency
 from sdstop.core.session import Session
 
@@ -107,8 +107,10 @@ def spans(episodes: Iterable[Episode], axis: TimeAxis) -> list[Span]:
     return [span for _, _, span in sorted(found, key=lambda each: each[:2])]
 
 
-def _order(span: Span) -> tuple[int, bool, Urgency]:
-    return -span.finding.severity.rank, not span.active, urgency(span.finding)
+def _order(span: Span) -> tuple[bool, int, bool, Urgency]:
+    """Return the order of a span: active faults, then by severity, those that have ended last."""
+    fault = span.active and span.finding.severity is not Severity.INFO
+    return not fault, -span.finding.severity.rank, not span.active, urgency(span.finding)
 
 
 class LoadCells:

@@ -44,12 +44,12 @@ def counts_line(scene: Scene, *, brief: bool = False, tight: bool = False) -> Li
 
 
 def verdict(scene: Scene) -> str:
-    """Return the chip of a screen without critical findings and warnings: never "all is well" if unknown.
+    """Return the chip of a screen without critical findings and warnings: unknown where a check is unknown.
 
-    A rule that only informs and needs more samples leaves no fault unknown; it is counted beside the chip.
+    A node is not called good while something is open that more time alone does not settle.
     """
-    if scene.is_settled and scene.headline.code != UNKNOWN:
-        return LOAD_EXPLAINED if scene.is_load_explained else "no problem found"
+    if scene.headline.code != UNKNOWN:
+        return LOAD_EXPLAINED if scene.is_load_explained else "no problem found" if scene.is_settled else "no findings"
     return "unknown" if scene.look.judgement.judged else "nothing checked"
 
 

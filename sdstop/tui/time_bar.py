@@ -228,7 +228,7 @@ def span_label(span: Span, palette: Palette, room: int) -> str:
     subject = palette.word(finding.subject, 60)
     while len(title) > 2 and len(" ".join(title)) + 1 + len(subject) > room:
         title.pop()
-    first = palette.word(" ".join(title), 60)
+    first = palette.word(" ".join(title).rstrip(","), 60)
     if len(first) + 1 + len(subject) > room and len(first) + 5 > room:
         subject = ""
     return palette.fit(f"{first} {subject}".strip(), room).rstrip()

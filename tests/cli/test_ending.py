@@ -102,7 +102,7 @@ def slow(*_, **__):
     while True:
         sorted(str(n) for n in range(1000))
 
-reader.open_capture = slow
+reader.open_nodes = slow
 from sdstop.cli.command import execute
 sys.exit(execute(sys.argv[1:]))
 """

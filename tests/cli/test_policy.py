@@ -15,9 +15,13 @@ import pytest
 from sdstop.capture.reader import open_capture
 from sdstop.cli.choices import configured
 from sdstop.cli.config import Config, load
+from sdstop.cli.export import reloading
+from sdstop.cli.watch import Watch
 from sdstop.collectors import BUILTIN
 from sdstop.core.config_error import ConfigError
+from sdstop.core.evidence import Origin
 from sdstop.core.finding import Severity
+from sdstop.core.policy import Acceptance, Policy
 from sdstop.core.session import Session
 from sdstop.exporters.prometheus.metrics import Exposition
 from sdstop.rules import EVERY, RULES
@@ -208,6 +212,14 @@ def test_the_settings_in_effect_say_which_acceptances_have_ended(tmp_path: Path)
     assert [line.partition("  ")[0] for line in lines[2:]] == ["accept (ended)", "accept (ended)", "accept", "accept"]
 
 
+def test_patterns_of_later_files_come_first(tmp_path: Path) -> None:
+    general = "[rules.disk-hot.subjects]\n'sd*' = {flash = 5}\nsdb = {flash = 9}\n"
+    config = loaded(tmp_path, general, "[rules.disk-hot.subjects]\nsda = {flash = 20}\nsdb = {flash = 3}\n")
+    own = config.policy.rules["disk-hot"]
+    found = {name: own.subjects[own.group([name]) or ""]["flash"] for name in ("sda", "sdb", "sdc")}
+    assert found == {"sda": 20, "sdb": 3, "sdc": 5}
+
+
 def test_a_multiple_may_be_above_1(tmp_path: Path) -> None:
     assert loaded(tmp_path, "[rules.hba-unbalanced]\ntimes = 4\n").thresholds == {"hba-unbalanced": {"times": 4}}
 
@@ -243,3 +255,15 @@ def test_a_file_that_this_user_must_not_read_is_named(
     monkeypatch.setattr(os, "access", lambda path, mode: real(path, mode) and (path != file or mode != os.R_OK))
     assert configured(Namespace(config=None)).policy.accepted == ()
     assert capsys.readouterr().err == f"sdstop: {file}: permission denied; its settings are not in effect\n"
+    # An exporter that is to reload keeps what it has: without its acceptances, everything accepted would be an alarm.
+    accepted = Policy(accepted=(Acceptance("known"),))
+    exposition = Exposition(Session(Origin("n"), BUILTIN, RULES, policy=accepted))
+    watch = Watch(exposition.session.origin, BUILTIN, Config(policy=accepted), 1.0)
+    reload = reloading(Namespace(config=None, interval=None), watch, exposition, None, None)
+    with pytest.raises(ConfigError, match=r"config\.toml: permission denied"):
+        reload()
+    assert exposition.session.diagnosis.policy is accepted
+    monkeypatch.setattr(os, "access", real)
+    reload()
+    assert [each.rule for each in exposition.session.diagnosis.policy.accepted] == ["mtu-misaligned"]
+    assert "mtu-misaligned" in exposition.session.origin.facts["policy"]

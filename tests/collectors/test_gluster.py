@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
@@ -18,7 +19,7 @@ from sdstop.collectors.gluster.answers import (
     parse_volumes,
 )
 from sdstop.collectors.gluster.heal import GLUSTER_HEAL, MOST_PENDING, GlusterHeal, GlusterSplitBrain
-from sdstop.collectors.gluster.volumes import GLUSTER, GlusterBrick, GlusterVolume, read
+from sdstop.collectors.gluster.volumes import GLUSTER, UNUSED, GlusterBrick, GlusterVolume, read
 from sdstop.core.collector import Collector
 from sdstop.core.evidence import Evidence, Outcome
 from sdstop.core.evidence_host import EvidenceHost
@@ -46,6 +47,7 @@ from tests.nodes.gluster import (
     status,
     volume,
 )
+from tests.nodes.resting import RestingHost
 
 A, B, C = "s1:/b/v", "s2:/b/v", "s3:/b/v"
 FOUR = (A, B, "s1:/b/w", "s2:/b/w")
@@ -165,6 +167,23 @@ def test_glusterd_that_does_not_run() -> None:
     assert (row.state, row.healthy, row.says) == (
         "glusterd stopped", 0, "glusterd does not run; volumes configured here: 1",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "volumes", "rests"), [(DEAD, "", True), (DEAD, "v", False), ("what?", "", False)])
+def test_a_node_that_does_not_use_it_is_asked_seldom(text: str, volumes: str, rests: bool) -> None:  # noqa: FBT001
+    """Where volumes are configured, or the answer is not understood, it is asked at its pace."""
+    host = RestingHost()
+    host.apply([Evidence(INFO, Outcome.OK, text.encode(), exit=1), Evidence(DIRECTORIES, data=volumes.encode())])
+    for _ in range(2):
+        host.touched = set()
+        with suppress(Absent, Failed):
+            list(GLUSTER.read(host))
+    assert host.rested == ({INFO: UNUSED} if rests else {})
+    assert (INFO in host.touched) is not rests
+    host.rested = {}
+    with suppress(Absent, Failed):
+        list(GLUSTER_HEAL.read(host))
+    assert bool(host.rested) is rests
 
 
 REFUSED = 'ERROR: failed to create logfile "/var/log/glusterfs/cli.log" (Permission denied)'

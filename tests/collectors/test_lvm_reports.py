@@ -10,10 +10,15 @@ import pytest
 from sdstop.collectors.devicemapper.lvm import LogicalVolume
 from sdstop.collectors.devicemapper.lvm_report import size
 from sdstop.collectors.devicemapper.lvm_text import LVM_REPORTS, PhysicalVolume, VolumeGroup
+from sdstop.collectors.devicemapper.snapshots import VolumeSnapshot
 from sdstop.collectors.devicemapper.thin_pools import ThinPool
 from sdstop.core.evidence_host import EvidenceHost
+from sdstop.core.finding import Finding
 from sdstop.core.host import Absent, Malformed
 from sdstop.core.recorded import RecordedOutput
+from sdstop.rules.mappings.volume_unhealthy import VOLUME_UNHEALTHY
+from sdstop.rules.space.snapshot_filling import SNAPSHOT_FILLING
+from tests.nodes.frames import Judged
 
 
 def read(command: str, text: str) -> list[Any]:
@@ -90,6 +95,36 @@ def test_thin_pools_of_lvs() -> None:
         "vg0/pool": ("out of data space", 1.0, 0.375), "vg0/sick": ("read-only", 0.125, 0.875),
     }  # fmt: skip
     assert (pools["vg0/pool"].used, pools["vg0/pool"].mapping) == (96 << 30, "vg0-pool")
+
+
+SNAPSHOTS = (
+    "  LV   VG  Attr       LSize   Pool Origin Data%  Meta%  Move Log Cpy%Sync Convert\n"
+    "  home vg0 owi-aos--- 100.00g                                                    \n"
+    "  s1   vg0 swi-a-s---  10.00g      home   87.50                                  \n"
+    "  s2   vg0 swi-I-s---  10.00g      home   100.00                                 \n"
+    "  s3   vg0 swi-a-s---  10.00g      home   12.50                                  \n"
+    "  s4   vg0 swi---s---  10.00g      home                                          \n"
+    "  data vg0 -wi-s-----  10.00g                                                    \n"
+)
+
+
+def test_snapshots_of_lvs() -> None:
+    """An inactive one has no fill level."""
+    files = {"cmd:lvs": SNAPSHOTS}
+    found = {row.snapshot: row for row in LVM_REPORTS.read(EvidenceHost.of(files)) if isinstance(row, VolumeSnapshot)}
+    assert {name: (row.state, row.filled) for name, row in found.items()} == {
+        "vg0/s1": ("ok", 0.875), "vg0/s2": ("invalid", 1.0), "vg0/s3": ("ok", 0.125),
+    }  # fmt: skip
+    said = Judged((LVM_REPORTS,), [SNAPSHOT_FILLING, VOLUME_UNHEALTHY], [(0.0, files)])
+    assert {(each.subject, each.severity.value) for each in said.all if isinstance(each, Finding)} == {
+        ("vg0/s1", "warning"), ("vg0/s2", "critical"), ("vg0/data", "warning"),
+    }  # fmt: skip
+    assert said.finding("vg0/data").title == "VOLUME SUSPENDED"
+
+
+def test_snapshots_are_those_of_dmsetup_if_its_status_was_recorded() -> None:
+    files = {"cmd:lvs": SNAPSHOTS, "cmd:dmsetup status": "vg0-s1: 0 8 snapshot 2/8 1\n"}
+    assert not [row for row in LVM_REPORTS.read(EvidenceHost.of(files)) if isinstance(row, VolumeSnapshot)]
 
 
 def test_thin_pools_are_those_of_dmsetup_if_its_status_was_recorded() -> None:

@@ -18,6 +18,7 @@ from sdstop.core.model import Reading, schema
 from sdstop.core.replay import Replay
 from sdstop.readings.rebuild import MDSTAT, Rebuild
 from tests.fixtures import opened
+from tests.nodes.resting import RestingHost
 
 MD = "/sys/block/md0/md"
 R = TypeVar("R", bound=Reading)
@@ -399,3 +400,54 @@ def test_an_array_of_which_more_members_work_than_are_listed_is_not_whole() -> N
     assert fault(mdstat(RAID5.replace(" sda1[0]", ""))) == "md0: fewer members listed than work"
     assert fault(mdstat(RECOVERY.replace(" sdb1[1]", "", 1))) == ""  # 3 listed beside the failed and the spare: 2 work
     assert fault(mdstat(RECOVERY.replace(" sdb1[1] sda1[0]", ""))) == "md0: fewer members listed than work"
+
+
+_EACH_SECOND = {"array_state", "degraded", "sync_action", "suspend_hi", "reshape_position", "stripe_cache_size",
+                "stripe_cache_active"}  # fmt: skip
+_SELDOM = {"level", "raid_disks", "chunk_size", "metadata_version", "consistency_policy", "last_sync_action",
+           "mismatch_cnt"}  # fmt: skip
+_BITMAP = "      bitmap: {}/15 pages [0KB], 65536KB chunk\n"
+
+
+def read_of(host: RestingHost, text: str) -> set[str]:
+    """Return the attributes of the array that a second with this mdstat reads."""
+    host.apply(node(text, {**SYSFS, "sync_action": "idle", "degraded": "0"}).state.values())
+    host.touched = set()
+    list(MDRAID.read(host))
+    return {key.rpartition("/")[2] for key in host.touched if key.startswith(MD)}
+
+
+def test_what_changes_together_with_mdstat_is_read_when_it_does() -> None:
+    host = RestingHost()
+    assert read_of(host, RAID5) == _EACH_SECOND | _SELDOM
+    assert read_of(host, RAID5) == _EACH_SECOND
+    assert set(host.rested.values()) == {30.0}
+    for other in (
+        ("[3/3] [UUU]", "[3/2] [UU_]"),
+        ("sdc1[3]", "sdc1[3](F)"),
+        ("512k", "64k"),
+        ("active", "active (read-only)"),
+    ):
+        changed = RAID5.replace(*other)
+        assert [read_of(host, changed) & _SELDOM for _ in range(2)] == [_SELDOM, set()]
+    for pages in (1, 7):  # pages in use change with every write
+        assert read_of(host, RAID5 + _BITMAP.format(pages)) == _EACH_SECOND
+    host.rested.clear()
+    assert read_of(host, RAID5) == _EACH_SECOND | _SELDOM
+
+
+def test_what_a_synchronization_leaves_behind_is_read_at_its_end() -> None:
+    host = RestingHost()
+    read_of(host, RAID5)
+    running = RAID5 + RECOVERY.splitlines(keepends=True)[2].replace("recovery", "check")
+    for _ in range(2):
+        assert read_of(host, running) >= _SELDOM
+    assert read_of(host, RAID5) >= _SELDOM  # a check that took less than the 30 s, too
+    del host.rested["md0 synchronizes"]
+    assert read_of(host, RAID5) == _EACH_SECOND
+
+
+def test_an_array_that_does_not_run_is_read_each_second() -> None:
+    host = RestingHost()
+    for _ in range(2):
+        assert {"level", "raid_disks"} <= read_of(host, "md0 : inactive sda1[0](S) sdb1[1](S)\n")

@@ -127,6 +127,30 @@ def test_what_is_recorded_is_what_the_fleet_asks_where_nothing_is(name: str, exp
     assert plain(recorded) == plain(expression)
 
 
+def test_routes_and_inhibitions_are_about_alerts_and_rules_that_exist() -> None:
+    """A pattern that matches nothing silences nothing, and nobody notices."""
+    config = yaml.safe_load((FOLDER / "alertmanager.yml").read_text())
+    inhibited = [
+        m for each in config["inhibit_rules"] for key in ("source_matchers", "target_matchers") for m in each[key]
+    ]
+    matchers = [matcher for route in config["route"]["routes"] for matcher in route["matchers"]] + inhibited
+    known = {"alertname": {r["alert"] for r in rules() if "alert" in r}, "rule": {rule.id for rule in RULES}}
+    seen = 0
+    for matcher in matchers:
+        label, how, pattern = re.fullmatch(r'(\w+)(=~|!=|=)"(.*)"', matcher).groups()  # type: ignore[union-attr]
+        if label in known:
+            for one in _alternatives(pattern) if how == "=~" else [pattern]:
+                seen += 1
+                assert any(re.fullmatch(one, name) for name in known[label]), matcher
+    assert seen > 20
+
+
+def _alternatives(pattern: str) -> list[str]:
+    """Return the patterns that a pattern such as `Sdstop(Down|Gone)` or `a|b` consists of."""
+    found = re.fullmatch(r"(\w*)\((.*)\)", pattern)
+    return [f"{found[1]}{part}" for part in found[2].split("|")] if found else pattern.split("|")
+
+
 def test_words_say_what_the_thing_is() -> None:
     wanted: dict[str, list[str]] = defaultdict(list)
     for rule in rules():

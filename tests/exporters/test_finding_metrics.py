@@ -35,6 +35,23 @@ def test_a_finding_names_its_first_cause() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "subject", "known"),
+    [
+        ("lvm-failing", "dm-13", "vg2/db"),  # a number of device mapper that the next boot gives to another volume
+        ("slow-member", "md0/sdd", "wwn-0x5000c500378cfa23"),
+        ("disks-failing", "sdf", "0x5000c50000000005"),
+        ("lvm-failing", "vg2/backup", None),  # has a name that stays
+        ("md-degraded", "md0", None),
+        ("aoe-flashcache", "eth1", None),
+    ],
+)
+def test_a_kernel_name_has_one_that_survives_a_boot(name: str, subject: str, known: str | None) -> None:
+    found = [key for key in series(name, "sdstop_finding_thing_info") if f"subject={subject}" in key]
+    assert [label for key in found for label in key if label.startswith("name=")] == [f"name={known}"] * len(found)
+    assert bool(found) is (known is not None)
+
+
 def test_the_numbers_of_a_finding_are_series_in_base_units() -> None:
     found = series("aoe-flashcache", "sdstop_finding_")
     this = ("rule=mtu-misaligned", "subject=eth1")

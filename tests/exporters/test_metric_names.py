@@ -24,6 +24,8 @@ NOT_BASE = {
     "nanoseconds", "ns", "pages", "pct", "percent", "sectors", "usecs",
 }  # fmt: skip
 """Words for units that are not base units."""
+AS_ELSEWHERE = {"process_start_time_seconds", "sdstop_node_boot_time_seconds"}
+"""Timestamps with the names that client libraries and node_exporter give them."""
 TYPES = {"counter", "gauge", "histogram", "metric", "summary"}
 HEADINGS = catalogue(BUILTIN)
 
@@ -45,8 +47,7 @@ def faults(heading: Heading) -> list[str]:
         found.append("the type in the name")
     if heading.unit and heading.type != "histogram" and not heading.bare.endswith(f"_{heading.unit}"):
         found.append("the unit is not the end")
-    if "timestamp" in words and words[-1] != "seconds":
-        found.append("a timestamp in something else than seconds")
+    found += _of_time(heading, words)
     if not re.fullmatch(r"[A-Z0-9]\S*\b.*\.", heading.help) and not heading.help.startswith(("md ", "iSCSI")):
         found.append("the help is not a sentence")
     if re.search(r"\bNone\b|/proc/|/sys/|answer:|cmd:|list:", heading.help):
@@ -54,6 +55,13 @@ def faults(heading: Heading) -> list[str]:
     if any(not re.fullmatch(r"[a-z][a-z0-9_]*", label) for label in heading.labels):
         found.append("a label that is not lower case words")
     return found
+
+
+def _of_time(heading: Heading, words: list[str]) -> list[str]:
+    if "timestamp" in words:
+        return ["a timestamp in something else than seconds"] * (words[-1] != "seconds")
+    called = not heading.help.startswith("Unix ") or heading.name in AS_ELSEWHERE
+    return [] if called else ["a timestamp that is not called so"]
 
 
 def test_every_metric_keeps_the_conventions() -> None:
@@ -70,6 +78,7 @@ def test_every_metric_keeps_the_conventions() -> None:
         (Heading("sdstop_bytes_read_bytes", "gauge", "Bytes.", (), "bytes"), "a unit twice"),
         (Heading("sdstop_wait_ms", "gauge", "Wait."), "not a base unit"),
         (Heading("sdstop_wait", "gauge", "Wait.", (), "seconds"), "the unit is not the end"),
+        (Heading("sdstop_end_seconds", "gauge", "Unix timestamp of the end."), "a timestamp that is not called so"),
         (Heading("sdstop_wait", "gauge", "mean wait"), "the help is not a sentence"),
         (Heading("sdstop_wait", "gauge", "Wait (/proc/diskstats)."), "the help has a source"),
     ],

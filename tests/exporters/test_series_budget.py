@@ -16,6 +16,7 @@ import pytest
 from msgspec.structs import replace
 
 from sdstop.collectors import BUILTIN
+from sdstop.collectors.network.interfaces import Interface
 from sdstop.core.collector import Collector
 from sdstop.core.evidence import Origin, Outcome
 from sdstop.core.host import Output
@@ -153,6 +154,27 @@ def test_the_full_page_has_details_and_virtual_devices() -> None:
         assert name in full
         assert name not in lean
     assert all(number <= full[name] for name, number in lean.items())
+
+
+def test_interfaces_of_containers_are_left_out_unless_they_are_asked_for() -> None:
+    """Their names never return: each container started would add eight series for ever."""
+    told = story("mtu-mismatch")
+    passing = {row.interface for row in told.session.head().window.rows(Interface).values() if row.kind == "veth"}
+    assert passing
+
+    def shown(table: dict[str, object]) -> set[str]:
+        chosen = choice(table, {family.family for family in families_of(BUILTIN)})
+        page = Exposition(told.session, chosen=chosen)
+        page.observe(told.session.head())
+        names = [key for key in samples(page.page()) if key[0].startswith("sdstop_interface_")]
+        return {
+            label.partition("=")[2] for key in names for label in key[1:] if "interface=" in label or "upper=" in label
+        }
+
+    assert shown({}) & passing == set()
+    assert {"bond0", "ens1f0"} <= shown({})
+    assert passing <= shown({"profile": "full"})
+    assert passing <= shown({"include": {"interface": ".*"}})
 
 
 def test_other_families_have_500_rows_and_a_count_of_the_others() -> None:

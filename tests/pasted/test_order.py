@@ -24,10 +24,6 @@ QUOTED = "".join(f"> {line}\n" for line in f"[root@a ~]# {ASK}\n{GOOD}[root@a ~]
 UNKNOWN_ORDER = {
     "headings of nodes": f"san-a:\n{BAD}\nsan-b:\n{GOOD}",
     "names of files": f"==> san-a <==\n{BAD}\n==> san-b <==\n{GOOD}",
-    "ansible": f"san-a | CHANGED | rc=0 >>\n{BAD}san-b | CHANGED | rc=0 >>\n{GOOD}",
-    "pdsh": "".join(f"a: {line}\n" for line in BAD.splitlines())
-    + "".join(f"b: {line}\n" for line in GOOD.splitlines()),
-    "clush": f"-----\nsan-a\n-----\n{BAD}-----\nsan-b\n-----\n{GOOD}",
     "loop over nodes": f"root@jump:~# for h in a b; do ssh $h {ASK}; done\n{BAD}{GOOD}root@jump:~# ",
     "as it should be": f"We have:\n\n{BAD}\nand on the old server:\n\n{GOOD}",
     "answer above": f"[root@a ~]# {ASK}\n{BAD}[root@a ~]#\n\nOn Friday Anna wrote:\n{QUOTED}",

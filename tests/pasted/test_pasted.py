@@ -152,7 +152,7 @@ def test_dmidecode_keeps_its_first_lines() -> None:
 
 
 def test_findings_come_of_it() -> None:
-    origin, frames = open_pasted(io.BytesIO(f"$ cat /proc/mdstat\r\n{MDSTAT}".encode()), TEXTS)
+    origin, frames = open_pasted(io.BytesIO(f"$ cat /proc/mdstat\r\n{MDSTAT}".encode()), TEXTS)[0]
     session = Session(origin, BUILTIN, RULES)
     session.feed_all(frames)
     assert [(f.rule, f.subject) for f in session.head().judgement.findings] == [("array-degraded", "md0")]
@@ -300,7 +300,7 @@ def samples(*rates: int) -> str:
 
 def fed(text: str) -> tuple[Session, list[float | None]]:
     """Open a pasted text as the command line does; return the reads a second of sda in each of its frames."""
-    origin, frames = open_pasted(io.BytesIO(text.encode()), TEXTS)
+    origin, frames = open_pasted(io.BytesIO(text.encode()), TEXTS)[0]
     origin, frames = unrolled(origin, Retention(BUILTIN).frames(frames), BUILTIN)
     session = Session(origin, BUILTIN, RULES)
     found = []

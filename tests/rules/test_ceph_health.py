@@ -351,7 +351,7 @@ def test_a_daemon_with_data_here_has_to_run() -> None:
     said = daemons("mon.store0", "osd.7")
     finding = said.finding(f"{NAME}/store0/osd.0")
     assert (finding.severity, finding.title) == (Severity.WARNING, "OSD NOT RUNNING")
-    assert finding.cause == "osd.0 has its data on this node, and its disk is sdb, but does not run."
+    assert finding.cause == "osd.0 does not run; its data is on sdb of this node."
     assert "smartctl -x /dev/sdb" in finding.steps
     said.of(f"{NAME}/store0/mon.store0")
     assert daemons("osd.0").finding(f"{NAME}/store0/mon.store0").title == "MON NOT RUNNING"

@@ -159,7 +159,7 @@ def test_a_resource_of_version_8_without_data_is_not_whole(state: str, severity:
     (resource(state="Connecting", peer_disk="DUnknown"), "store2 is DUnknown"),
     (resource(state="Connecting", peer_disk="Outdated"), "20 GiB has a single copy; store2 is Outdated. Another"),
     (syncing(0), "20 GiB has a single copy; store2 is Inconsistent. Another failure can lose"),
-    (resource(disk="Diskless"), "20 GiB has a single copy; store1 is Diskless. Another failure can lose these data."),
+    (resource(disk="Diskless"), "20 GiB has a single copy; store1 is Diskless. Another failure can lose this data."),
     (resource(disk="Inconsistent", replication="SyncTarget", out_of_sync=4), "4 KiB has a single copy"),
 ], ids=["away", "unknown", "outdated", "resync", "lost its disk", "target"])  # fmt: skip
 def test_the_last_good_copy_of_a_resource_is_critical_as_an_array_without_redundancy_is(

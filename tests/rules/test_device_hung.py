@@ -123,7 +123,7 @@ def test_a_flush_that_completes_is_an_answer() -> None:
 
 def test_the_leaf_is_named_and_what_waits_for_it() -> None:
     finding = judged(frames(20, {"sdb": "hangs", "sda": "works", "md0": "hangs", "dm-0": "hangs"})).finding("sdb")
-    assert finding.impact == "Blocked on it: dm-0, md0."
+    assert finding.impact == "Blocked: dm-0, md0."
     assert value(finding, "above") == "dm-0, md0"
     said = judged(frames(20, {"sdb": "hangs", "md0": "hangs"}))
     assert [v.subject for v in said.all if isinstance(v, Finding)] == ["sdb"]
@@ -134,7 +134,7 @@ def test_a_partition_is_its_disk() -> None:
     said = judged(frames(20, {"sda": "hangs", "sda1": "hangs", "md0": "hangs"}))
     assert [v.subject for v in said.all if isinstance(v, Finding)] == ["sda"]
     assert "whose disk is judged" in said.unchecked("sda1").reason
-    assert said.finding("sda").impact == "Blocked on it: md0."
+    assert said.finding("sda").impact == "Blocked: md0."
 
 
 @pytest.mark.parametrize(("disk", "part"), [("sdc", "sdc1"), ("nvme0n1", "nvme0n1p2")])

@@ -36,7 +36,7 @@ NO_ARRAY = {"/proc/mdstat": "Personalities : [raid6] \nunused devices: <none>\n"
 
 
 def pasted(text: str) -> Session:
-    origin, frames = open_pasted(io.BytesIO(text.encode()), texts_of(BUILTIN))
+    origin, frames = open_pasted(io.BytesIO(text.encode()), texts_of(BUILTIN))[0]
     session = Session(origin, BUILTIN, RULES)
     session.feed_all(frames)
     return session

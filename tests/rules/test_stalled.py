@@ -190,6 +190,30 @@ def test_fourteen_seconds_are_not_yet_stuck() -> None:
     assert not isinstance(judged(*still(2, 14, **NFS)).of("tasks", "tasks-stuck"), Finding)
 
 
+def behind(*waits: str, **place: Any) -> Judged:
+    """Return a node with a task that waits in a place, and others that wait behind it."""
+    rest = [task(80 + n, "cat", wait=wait) for n, wait in enumerate(waits)]
+    return judged(*[files([task(70, **(place or NFS)), *rest]) for _ in range(9)])
+
+
+def test_tasks_that_wait_for_the_lookup_of_another_one_are_in_its_place() -> None:
+    """As on a real kernel: three programs open one file below a dead mount, and one of them asks the server."""
+    said = behind("d_alloc_parallel", "d_alloc_parallel")
+    assert (said.finding("/mnt/home").severity, value(said.finding("/mnt/home"), "tasks")) == (Severity.CRITICAL, 3)
+    assert not [f for f in said.all if isinstance(f, Finding) and f.subject == "tasks"]
+
+
+def test_tasks_that_wait_elsewhere_stay_unknown() -> None:
+    said = behind("d_alloc_parallel", "io_schedule", "io_schedule")
+    assert value(said.finding("/mnt/home"), "tasks") == 2
+    assert said.finding("tasks", "io-stalled").severity is Severity.CRITICAL
+
+
+def test_of_two_places_it_is_unknown_which_one_the_lookup_is_in() -> None:
+    shown = [files([task(70, **NFS), task(71, **ON_DM), task(72, wait="d_alloc_parallel")]) for _ in range(9)]
+    assert value(judged(*shown).finding("tasks", "tasks-stuck"), "tasks") == 1
+
+
 def test_each_place_is_one_finding() -> None:
     shown = [files([task(70, **NFS), task(71, **NFS), task(72, "tar", **ON_DM), task(73)]) for _ in range(9)]
     said = judged(*shown)

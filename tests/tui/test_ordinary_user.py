@@ -39,7 +39,7 @@ def session(*, privileged: bool | None, seen: bool = True) -> Session:
 
 
 @pytest.mark.parametrize(("privileged", "said"), [(False, "3 hidden: root only"),
-                                                  (True, "3 hidden: also from root")])  # fmt: skip
+                                                  (True, "3 hidden: even from root")])  # fmt: skip
 async def test_processes_that_hide_are_counted(privileged: bool, said: str) -> None:  # noqa: FBT001  # a table
     async with screen(session(privileged=privileged), WIDE) as shown:
         assert said in shown.line("Top I/O processes")

@@ -11,11 +11,12 @@ from rich.cells import cell_len
 
 from sdstop.core.evidence import Evidence, Outcome
 from sdstop.core.finding import Value
+from sdstop.core.headline import OK
 from sdstop.core.session import Session
 from sdstop.tui.pictures import Picture
 from sdstop.tui.views.cause import title_of
 from sdstop.tui.views.measured import measures
-from sdstop.tui.views.overview import Needs, arrange
+from sdstop.tui.views.plan import Needs, arrange
 from tests.fixtures import replayed, story
 from tests.nodes.block import Load, Node, raid10, refused
 from tests.tui.first_screen import SIZES, check_first_screen, joined, panes, view
@@ -246,7 +247,22 @@ async def test_a_rule_that_only_informs_leaves_nothing_unknown() -> None:
         assert "?    device-saturated: collecting data: 3 of 8 samples" in shown.text()
 
 
-async def test_a_device_that_no_rule_can_judge_leaves_the_node_unknown() -> None:
-    async with screen(story("san-healthy").session, (160, 48)) as shown:
-        assert " unknown   2 ? " in shown.lines()[0]
-        assert "?UNKN NOT CHECKED  device-hung" in shown.text()
+@pytest.mark.parametrize("size", [(80, 24), (160, 48)])
+async def test_a_device_that_no_rule_can_judge_is_named_first_and_the_node_is_not_called_good(
+    size: tuple[int, int],
+) -> None:
+    async with screen(story("san-healthy").session, size) as shown:
+        assert " no findings   2 ? " in shown.lines()[0]
+        assert "  ok " not in shown.text()
+        assert "   ?    device-hung: I/O accounting is off (queue/iostats = 0)" in shown.text()
+
+
+async def test_the_screen_of_a_node_without_findings_agrees_with_the_check() -> None:
+    """A recording whose samples are too far apart for two rules is no node with an unknown state."""
+    session = story("aoe-flashcache-8700").session
+    async with screen(session, (160, 48)) as shown:
+        assert shown.app.scene is not None
+        assert shown.app.scene.headline.code == OK
+        assert shown.line("no findings in the recorded data")
+        assert "?    2 rules: samples are 5 s apart; a moving queue shows at about 1 s only" in shown.text()
+        assert "UNKN" not in shown.text()

@@ -121,7 +121,7 @@ async def test_the_disks_that_hang_are_apart_from_their_peers() -> None:
         text = await shown.press("9")
         assert "! sdf " in text
         assert "  7 disks" in text
-        assert "Accused by a finding: sdf; no measured stage is at its limit." in text
+        assert "Stuck: 16 requests in sdf." in text
 
 
 async def test_a_stage_without_requests_has_no_wait_now() -> None:

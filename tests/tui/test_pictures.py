@@ -34,7 +34,7 @@ def picture(shown: Screen) -> list[str]:
         ("bond-one-slave", "Traffic, 30s", ["ens1f0  rx", "97% 10 Gb/s", "ens1f1  rx", "bond0  48% of 20 Gbit/s"]),
         ("bcache-drains-slowly", "bcache0: dirty data of the cache", ["8.7G of 20G dirty", "dirty 43.5%"]),
         ("dm-caches-failing", "Evidence", ["dmsetup status", "needs_check"]),
-        ("ceph-drain", "15 devices by fault set", ["osd.10 osd.11", "osd.12 osd.13 osd.14"]),
+        ("ceph-drain", "15 OSDs by node", ["osd.10 40%   osd.11 40%", "osd.12 40%   osd.13 40%   osd.14 40%"]),
         ("server-lopsided", "Memory channels", [" A 16G ", "A empty", "H empty"]),
         (
             "nfs-server-dead",
@@ -144,10 +144,27 @@ async def test_lines_that_would_be_empty_show_further_steps() -> None:
 
 async def test_a_node_without_findings_says_what_passed_beside_what_was_not_checked() -> None:
     async with screen(story("aoe-flashcache-8700").session) as shown:
-        assert shown.line("?UNKN NOT CHECKED")
-        said = shown.line("No findings; ")
-        assert said.startswith("   pass ")
-        assert said.endswith(" checked and found good.")
+        text = shown.text()
+        assert "   ?    2 rules: samples are 5 s apart" in text
+        assert "   pass md2: all 4 members in sync" in text
+        assert "   all  65 checks passed" in text
+
+
+async def test_a_file_server_with_idle_disks_shows_the_traffic_of_its_network() -> None:
+    async with screen(story("bond-both-slaves").session) as shown:
+        assert "bond0  49% of 20 Gbit/s" in picture(shown)[1]
+        await shown.pilot.resize_terminal(160, 48)
+        await shown.settled()
+        assert "nvme0n1  1% busy" in picture(shown)[1]
+
+
+async def test_an_osd_has_its_name_with_the_latency_that_a_finding_compares() -> None:
+    async with screen(story("ceph-slow-osd").session) as shown:
+        lines = "\n".join(picture(shown))
+        assert "3 OSDs by node" in lines
+        assert "osd.2 4224 ms" in lines
+    async with screen(story("ceph-osd-down").session) as shown:
+        assert "osd.2 down" in "\n".join(picture(shown))
 
 
 async def test_a_calm_node_without_disks_shows_its_cluster_and_more_of_what_passed() -> None:
@@ -168,7 +185,7 @@ async def test_what_is_not_checked_takes_one_line() -> None:
 
 async def test_a_path_names_the_disk_that_is_accused_and_the_fullest_stage() -> None:
     async with screen(story("device-hung").session) as shown:
-        assert "Accused by a finding: sdf; no measured stage is at its limit." in shown.text()
+        assert "Stuck: 16 requests in sdf." in shown.text()
     async with screen(story("draid-one-hba").session) as shown:
         assert "Closest to its limit: HBA 02:00.0, 81.6% used." in shown.text()
         assert "Suspect" not in shown.text()
@@ -185,7 +202,7 @@ async def test_no_name_of_a_measured_number_is_cut(name: str, size: tuple[int, i
 @pytest.mark.parametrize(
     ("name", "head"),
     [
-        ("bcache-detaching", "all disks  together"), ("bond-both-slaves", "nvme0n1  1% busy"),
+        ("bcache-detaching", "all disks  together"), ("lvm-mended", "4 disks together  median 6% busy"),
         ("vm-dm-cache", "4 disks together  median 1% busy"), ("busy-but-healthy", "md0 raid10  100% busy"),
     ],
 )  # fmt: skip
@@ -205,8 +222,9 @@ async def test_a_screen_without_devices_shows_the_pool_and_what_passed() -> None
     async with screen(story("zfs-tended").session) as shown:
         text = shown.text()
         assert "Pool tank: errors of reads, writes, checksums" in text
-        assert "─ Passed: 3 checks ─" in text
+        assert "   all  3 checks passed" in text
         assert "tank: last scrub 3 days ago" in text
+        assert "4 devices             tank/" in text
     async with screen(story("lvm-physical-volume-back").session) as shown:
         assert "vg0/wide       striped" in "\n".join(picture(shown))
 
@@ -268,3 +286,68 @@ async def test_latency_is_drawn_of_devices_in_use() -> None:
         drawn = shown.text().split("─ Latency")[1].split("─ Path")[0]
         assert "md0 raid0" in drawn
         assert "r -  w - ms now" not in drawn
+
+
+async def test_devices_that_a_finding_accuses_are_never_among_those_alike() -> None:
+    """Of a group of which most are accused, too: the color leads from the title to the row."""
+    async with screen(story("hba-lost").session, (160, 48)) as shown:
+        assert shown.line("sda-sdl 12 hung!").startswith("!")
+        assert shown.line("sdm-sdx 12 hung!").startswith("!")
+        assert "12 disks alike" in shown.text()
+    async with screen(story("disks-failing").session, (160, 48)) as shown:
+        assert shown.line("sdb failing!").startswith("!")
+        assert shown.line("sdf too hot").startswith("*")
+        assert shown.line("2 disks alike")
+
+
+async def test_a_finding_about_the_network_has_its_traffic_and_no_latency_of_idle_disks() -> None:
+    async with screen(story("mtu-mismatch").session, (160, 48)) as shown:
+        assert "─ Traffic, 30s ─" in shown.text()
+        assert "─ Latency" not in shown.text()
+    async with screen(story("tasks-stalled").session, (160, 48)) as shown:
+        assert "─ Evidence ─" in shown.text()
+        assert " growing context switches of these tasks" in shown.text()
+        assert "─ Latency" not in shown.text()
+
+
+async def test_what_is_over_is_named_without_a_color_of_severity() -> None:
+    async with screen(story("vm-volume-suspended").session) as shown:
+        assert shown.line("   over SUSPENDED: every request waits dm-0: 30s, until 20:50:11Z")
+
+
+async def test_the_first_span_is_of_a_fault_that_lasts() -> None:
+    async with screen(story("vm-md-reshape-interrupted").session) as shown:
+        assert shown.line("*RESHAPE INTERRUPTED")
+        assert "RANGE SUSPENDED md0  " not in shown.text()
+
+
+async def test_padding_of_evidence_is_cut() -> None:
+    async with screen(story("pacemaker-stopped").session) as shown:
+        assert "@cfg@@@…" in shown.text()
+        assert "@@@@" not in shown.text()
+
+
+async def test_the_socket_of_errors_is_marked_where_no_counter_names_the_module() -> None:
+    async with screen(story("server-lopsided").session) as shown:
+        line = next(line for line in shown.segments() if "socket 0" in "".join(part.text for part in line))
+        assert "warn" in {name for part in line if "socket 0" in part.text for name in roles(part.style)}
+
+
+async def test_rows_that_devices_leave_on_a_large_screen_show_the_evidence() -> None:
+    async with screen(story("ceph-slow-osd").session, (200, 60)) as shown:
+        lines = shown.lines()
+        text = shown.text()
+        assert "similar latencies of all OSDs of its class in ceph osd perf" in text
+        assert sum(not line.strip() for line in lines) <= 6, text
+
+
+async def test_what_is_stuck_has_the_color_of_the_finding() -> None:
+    async with screen(story("device-hung").session) as shown:
+        line = next(line for line in shown.segments() if "Stuck: " in "".join(part.text for part in line))
+        assert "crit" in {name for part in line if "Stuck" in part.text for name in roles(part.style)}
+
+
+async def test_a_narrow_state_is_not_cut() -> None:
+    async with screen(story("quiet-node").session, (60, 15)) as shown:
+        assert shown.line("   all  44 checks passed; press !")
+        assert "…" not in shown.text()

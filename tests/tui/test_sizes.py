@@ -38,7 +38,7 @@ FIELD: Mapping[str, Mapping[str, Facts]] = {
         "8": (("not recorded",),),
         "9": (
             ("! md0 raid10", "46 disks", "11.4", "9.40"),
-            ("Accused by a finding: md0 raid10; no measured stage is at its limit.", "!CRIT CONVOY"),
+            ("Accused by a finding: md0 raid10.", "!CRIT CONVOY"),
             ("could carry", "each write goes to 2 disks"),
         ),
         "!": (("!CRIT md0", "CONVOY: queue moving between members"), ("56s",), ("08:23:10",)),

@@ -105,7 +105,7 @@ def mtu_advice(
         yield "Check that the cards and the switch support this MTU."
         if better.smaller is not None:
             yield f"If they do not, use {better.smaller[0]}-{better.smaller[1]}."
-    yield "Also set it in the network configuration: ip link does not outlast a reboot."
+    yield "Set it in the network configuration, too; a reboot undoes ip link."
 
 
 def _set_mtu(name: str, better: MtuProposal, note: str) -> ShellCommand:

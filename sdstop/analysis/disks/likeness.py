@@ -170,8 +170,8 @@ def _apart(members: Sequence[DriveState]) -> tuple[list[list[DriveState]], list[
     middle = median(busy) if busy else 0.0
     accused = [drive for drive in members if drive.severity is not None]
     differ = [drive for drive in members if drive.severity is None and _is_far(drive, middle)]
-    if len(accused) * 2 > len(members) > 2:
-        accused = []
+    if len(accused) * 2 > len(members) > 2:  # facts that most share are not listed, faults are
+        accused = [drive for drive in accused if drive.severity is not Severity.INFO]
     if len(differ) * 2 > len(members):
         differ = []
     runs: list[list[DriveState]] = []

@@ -10,6 +10,12 @@ from sdstop.core.history import Window
 _SOURCE = expression(r"CPU_SrcID#(\d{1,3})_")
 
 
+def socket_of(row: MemoryErrors) -> str | None:
+    """Return the socket in the name that Intel's drivers give a module, None without one."""
+    source = _SOURCE.match((row.label or "").strip())
+    return str(int(source[1])) if source is not None else None
+
+
 def module_of(window: Window, row: MemoryErrors) -> Dimm | None:
     """Return the module from the firmware's table, None if none is proven.
 
@@ -27,8 +33,8 @@ def module_of(window: Window, row: MemoryErrors) -> Dimm | None:
     ]
     if named:
         return named[0] if len({dimm.slot for dimm in named}) == 1 else None
-    source = _SOURCE.match(label)
-    if source is None or any(dimm.socket is None for dimm in filled):
+    socket = socket_of(row)
+    if socket is None or any(dimm.socket is None for dimm in filled):
         return None
-    own = [dimm for dimm in filled if dimm.socket == str(int(source[1]))]
+    own = [dimm for dimm in filled if dimm.socket == socket]
     return own[0] if len(own) == 1 else None

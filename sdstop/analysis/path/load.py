@@ -128,6 +128,10 @@ def _mean(rows: Sequence[tuple[float, DiskActivity]]) -> Load:
     if reads is None and writes is None and requests:
         queue = share("in_flight") if queue is None else queue
         implied = implied_wait(queue, requests)
+    elif not (rate("reads_per_second") and rate("writes_per_second")):
+        # Kernels since 5.0 count the time of requests as they complete; those that never do are only in flight.
+        held = [row.in_flight for _, row in rows if row.in_flight is not None]
+        queue = max(queue or 0.0, min(held)) if held else queue
     return Load(
         reads=rate("reads_per_second"),
         writes=rate("writes_per_second"),

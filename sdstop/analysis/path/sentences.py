@@ -37,9 +37,9 @@ def limit_sentence(stages: Sequence[Stage], accused: Mapping[str, Severity]) -> 
     odd = [stage for stage in stages if stage.peers and stage.wait]
     if odd:
         return _slowest(odd)
-    names = [stage.name for stage in stages if _is_accused(stage, accused)]
-    if names:
-        return f"Accused by a finding: {', '.join(names)}; no measured stage is at its limit"
+    named = [stage for stage in stages if _is_accused(stage, accused)]
+    if named:
+        return _accused(named)
     waiting = [stage for stage in stages if stage.own and not stage.branch]
     top = next((stage for stage in stages if stage.wait), None)
     if waiting and top is not None and top.wait:
@@ -64,6 +64,32 @@ def _slowest(odd: Sequence[Stage]) -> str:
     names, span = ", ".join(stage.name for stage in odd), human.wait(waits[0])
     span = span if human.wait(waits[-1]) == span else f"{span} to {human.wait(waits[-1])}"
     return f"Slowest: {names} take {span} ms a request, their peers {peers} ms"
+
+
+def _accused(stages: Sequence[Stage]) -> str:
+    """Return which stages findings are about: where requests are stuck, or the wait of a single one."""
+    names = ", ".join(stage.name for stage in stages)
+    only = stages[0] if len(stages) == 1 else None
+    stuck = [f"{human.plural(count, 'request')} in {stage.name}" for stage in stages if (count := _stuck(stage))]
+    if stuck:
+        return f"Stuck: {', '.join(stuck)}"
+    if only is not None and only.own and only.wait and only.own >= _MOSTLY * only.wait:
+        return f"Accused by a finding: {names}, {human.wait(only.own)} of {human.wait(only.wait)} ms"
+    return f"Accused by a finding: {names}"
+
+
+def _stuck(stage: Stage) -> int:
+    """Return the requests outstanding if far more are than complete with the measured wait (Little's law), else 0."""
+    held, rate, wait = stage.queue or 0.0, stage.requests, stage.wait
+    if rate is None or (rate and wait is None) or held < 1:
+        return 0
+    return round(held) if held > _CLOGGED * rate * (wait or 0.0) else 0
+
+
+_MOSTLY = 0.5
+"""Share of the wait of an accused stage from which that is what slows its requests."""
+_CLOGGED = 4.0
+"""Multiple of the requests that a stage's rate and wait account for from which those outstanding are stuck."""
 
 
 def serious(accused: Mapping[str, Severity]) -> frozenset[str]:

@@ -93,7 +93,7 @@ def client_stage(known: LimitAnalysis) -> Stage:
     split = known.split
     return Stage(
         kind=StageKind.CLIENT,
-        name=human.safe(known.limit.owner or "clients", 40),
+        name=human.safe(known.limit.owner.removeprefix("?") or "clients", 40),
         load=_limited(known),
         wait=split.wait,
         own=None if split.wait is None else 0.0,

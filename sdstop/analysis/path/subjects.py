@@ -31,8 +31,8 @@ class PathSubject(Struct, frozen=True, eq=False):
 
     @property
     def owner(self) -> str:
-        """Client that the limits apply to, "" for all."""
-        return self.limits[0].limit.owner if self.limits else ""
+        """Client that the limits apply to, "" for all or if its source names none (`?`)."""
+        return self.limits[0].limit.owner.removeprefix("?") if self.limits else ""
 
     @property
     def name(self) -> str:

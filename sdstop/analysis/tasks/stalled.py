@@ -12,11 +12,15 @@ from sdstop.core.finding import Finding, Severity
 from sdstop.core.history import Window
 from sdstop.core.thing import Thing
 
+_UNKNOWN = (None, None, None)
 GRACE = 0.5
 """Tolerance in seconds: samples arrive slightly early."""
 
 _NOT_IO = frozenset({"__refrigerator", "kernel_clone", "_do_fork", "do_fork", "wait_for_vfork_done"})
 """Kernel functions in which healthy tasks stay in D state: frozen control groups (version 1), parents of vfork."""
+
+_BEHIND = frozenset({"d_alloc_parallel", "lookup_slow"})
+"""Kernel functions in which a task waits until another one has looked up the same name: it has no place of its own."""
 
 FOLLOWS_WAITS = (
     "device-hung", "slow-device", "slow-stripe-member", "hot-stripe-member", "stripe-convoy", "rebuild-slow",
@@ -150,6 +154,7 @@ def stalled_groups(window: Window, seconds: float) -> tuple[StalledGroup, ...]:
         task = stalled.task
         mount = task.mount if task.device is None else None
         places.setdefault((task.device, mount, task.filesystem if task.device is None else None), []).append(stalled)
+    _join_those_behind(places)
     groups = [
         StalledGroup(
             next((each.task.mount for each in tasks if each.task.mount is not None), None),
@@ -160,6 +165,21 @@ def stalled_groups(window: Window, seconds: float) -> tuple[StalledGroup, ...]:
         for tasks in places.values()
     ]
     return tuple(sorted(groups, key=lambda group: (-len(group.tasks), group.place)))
+
+
+def _join_those_behind(places: dict[tuple[str | None, ...], list[StalledTask]]) -> None:
+    """Move tasks that wait for the lookup of another task to the only place in which one waits, if there is one."""
+    unknown = places.get(_UNKNOWN, [])
+    others = [tasks for place, tasks in places.items() if place != _UNKNOWN]
+    if len(others) != 1:
+        return
+    behind = [stalled for stalled in unknown if stalled.task.wait in _BEHIND]
+    others[0].extend(behind)
+    left = [stalled for stalled in unknown if stalled.task.wait not in _BEHIND]
+    if left:
+        places[_UNKNOWN] = left
+    else:
+        places.pop(_UNKNOWN, None)
 
 
 def causes(window: Window, group: StalledGroup, findings: Sequence[Finding]) -> tuple[Finding, ...]:

@@ -54,7 +54,7 @@ def _finding(window: Window, array: Array) -> Finding:
         severity=Severity.WARNING if not left else Severity.INFO,
         subject=array.array,
         title="NO SPARE LEFT" if not left else f"SPARE USED: {left} left",
-        cause=f"All {human.number(array.raid_disks)} slots in sync; failed, still listed: {human.safe(names, 30)}.",
+        cause=f"All {human.number(array.raid_disks)} slots in sync; failed and still listed: {human.safe(names, 30)}.",
         impact=(
             "The next failed member cannot be rebuilt until a disk is added."
             if not left

@@ -160,7 +160,7 @@ def _advice(wrong: _Port | None, ports: Sequence[_Port]) -> Iterator[Advice]:
             yield run("ip", "link", "set", "dev", port.nic.interface, "mtu", f"{best.mtu}", note=note)
     if best.smaller is not None:
         yield f"If a card or the switch does not support that, use {best.smaller[0]}-{best.smaller[1]} on all."
-    yield "Also set it in the network configuration: ip link does not outlast a reboot."
+    yield "Set it in the network configuration, too; a reboot undoes ip link."
     yield run("aoe-discover", note="on the initiators, which then determine the payload again")
     yield run("aoe-stat", note="on the initiators: payload")
 

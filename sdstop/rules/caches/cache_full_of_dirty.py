@@ -207,7 +207,7 @@ def _finding(
     return Finding(
         severity=Severity.WARNING,
         subject=cache.cache,
-        title=f"CACHE {'FULL' if dirty >= full else 'CROWDED'}: {human.percent(dirty)}% dirty",
+        title=f"CACHE {'FULL' if dirty >= full else 'CLOGGED'}: {human.percent(dirty)}% dirty",
         cause=cause,
         impact=impact,
         values=(

@@ -58,16 +58,16 @@ def _found(window: Window, daemon: CephDaemon, osd: ClusterDevice | None) -> Fin
     name = human.safe(daemon.daemon, 30)
     unit = f"ceph-{daemon.kind}@{daemon.daemon.partition('.')[2]}"
     unit = unit.replace("ceph-rgw@", "ceph-radosgw@rgw.")
-    where = f", and its disk is {human.safe(daemon.local, 20)}" if daemon.local else ""
+    where = f"{human.safe(daemon.local, 20)} of this node" if daemon.local else "this node"
     disk: tuple[Advice, ...] = (run("smartctl", "-x", f"/dev/{daemon.local}"),) if daemon.local else ()
     return Finding(
         severity=Severity.INFO if emptied else Severity.WARNING,
         subject=daemon.name,
         title=f"{daemon.kind.upper()} NOT RUNNING",
         cause=fitting(
-            f"{name} has its data on this node{where}, but does not run.",
-            f"{name} has its data on this node, but does not run.",
-            f"A {daemon.kind} has its data on this node, but does not run.",
+            f"{name} does not run; its data is on {where}.",
+            f"{name} does not run; its data is on this node.",
+            f"A {daemon.kind} with data on this node does not run.",
         ),
         impact="Capacity is reduced; the OSD is out of the cluster." if emptied else _IMPACTS[daemon.kind],
         values=(

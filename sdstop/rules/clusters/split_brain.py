@@ -53,8 +53,8 @@ def _finding(window: Window, row: DrbdConnection) -> Finding:
         view_subject=row.resource,
         title="SPLIT BRAIN" if both else "SPLIT BRAIN OR MANUAL DISCONNECT",
         cause=fitting(
-            f"Written alone ({size} out of sync), no reconnect to {peer}.",
-            f"Written alone ({size} out of sync), no reconnect to the peer.",
+            f"Written without {peer} ({size} out of sync), no reconnect.",
+            f"Written without the peer ({size} out of sync), no reconnect.",
         ),
         impact=(
             "Both sides were Primary: their data diverged, one side loses its changes."

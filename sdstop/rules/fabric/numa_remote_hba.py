@@ -126,7 +126,7 @@ def _finding(
     others = ", ".join(quoted(row.node) for number, row in sorted(nodes.items()) if number != node)
     impact = f"I/O from CPUs of {others} crosses the interconnect."
     if bare:
-        impact = f"node{node} has no memory: all their data cross the interconnect."
+        impact = f"node{node} has no memory: all its data crosses the interconnect."
     elif cards:
         impact = "The network cards are on other nodes: all data served cross."
     taken = [found for hba in here if (found := window.get(CardInterrupts, hba.hba)) and found.far is not None]

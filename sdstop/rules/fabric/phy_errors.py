@@ -277,7 +277,7 @@ def _past(
     worst = max(marked, key=_total)
     total, field = _total(worst), max(COUNTERS, key=lambda name: getattr(worst, name) or 0)
     many = total >= limits["total"] and worst in waits
-    when = "Whether they grow needs another sample." if waits else "Few or none of them are new."
+    when = "Another sample shows whether the counts grow." if waits else "Few or none of them are new."
     return Finding(
         severity=Severity.WARNING if many else Severity.INFO,
         subject=owner,

@@ -9,6 +9,7 @@ from sdstop.core import format as human
 from sdstop.core.finding import (
     Covers,
     Finding,
+    Gap,
     Limits,
     Rule,
     RuledOut,
@@ -31,7 +32,9 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if not known.samples:
             yield Unchecked("use unknown", limit.subject, calm=True)
         elif len(known.samples) < limits["readings"]:
-            yield Unchecked(f"collecting data: {len(known.samples)} of {limits['readings']:g} samples", limit.subject)
+            yield Unchecked(
+                f"collecting data: {len(known.samples)} of {limits['readings']:g} samples", limit.subject, gap=Gap.EARLY
+            )
         elif not known.certain:
             yield Unchecked(f"use is reported for {limit.sharers} mappings as one sum", limit.subject)
         else:

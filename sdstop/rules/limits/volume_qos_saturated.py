@@ -12,6 +12,7 @@ from sdstop.core.evidence import Cite
 from sdstop.core.finding import (
     Covers,
     Finding,
+    Gap,
     Limits,
     Rule,
     RuledOut,
@@ -51,7 +52,7 @@ def _judge(window: Window, subject: str, ways: list[LimitAnalysis], limits: Limi
         if not any(known.measured for known in ways):
             return Unchecked("no counter for this limit", subject)
         most = max(len(known.samples) for known in ways)
-        return Unchecked(f"collecting data: {most} of {limits['readings']:g} samples", subject)
+        return Unchecked(f"collecting data: {most} of {limits['readings']:g} samples", subject, gap=Gap.EARLY)
     worst = max(seen, key=lambda known: (known.at_limit or 0.0, known.share or 0.0))
     if _full(worst.at_limit, worst.full, limits):
         return _finding(window, subject, worst, limits)

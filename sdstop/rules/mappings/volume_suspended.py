@@ -86,7 +86,7 @@ def _range_finding(window: Window, array: Array, seconds: float, limits: Limits)
         subject=array.array,
         title="RANGE SUSPENDED: writes wait",
         cause=f"Suspended from {start} to {end} for {human.duration(seconds)}, without a reshape.",
-        impact=f"Blocked on it: {human.plural(on_it, 'task')}." if on_it else "Every write to this range waits.",
+        impact=f"{human.plural(on_it, 'task')} blocked." if on_it else "Every write to this range waits.",
         values=(
             Value("seconds", "suspended for", seconds, "seconds", above=limits["seconds"]),
             Value("start", "start of the range", array.suspended_from, "bytes"),
@@ -122,7 +122,7 @@ def _finding(window: Window, row: MappedState, seconds: float, limits: Limits) -
     mapping = device.dm_name if device is not None else None
     on_it, unplaced = _waiting_on(window, row.device, limits["seconds"])
     if on_it:
-        impact = f"Blocked on it: {human.plural(on_it, 'task')}."
+        impact = f"{human.plural(on_it, 'task')} blocked."
     elif unplaced:
         impact = f"All requests to it wait; {human.plural(unplaced, 'task')} blocked in an unknown place."
     else:
@@ -131,7 +131,7 @@ def _finding(window: Window, row: MappedState, seconds: float, limits: Limits) -
         severity=Severity.CRITICAL if on_it or unplaced else Severity.WARNING,
         subject=row.device,
         title="SUSPENDED: every request waits",
-        cause=f"Suspended for {human.duration(seconds)}; its requests are in flight nowhere.",
+        cause=f"Suspended for {human.duration(seconds)}; no device below has its requests.",
         impact=impact,
         values=(
             Value("seconds", "suspended for", seconds, "seconds", above=limits["seconds"]),

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from sdstop.collectors.devicemapper.lvm import LogicalVolume
+from sdstop.collectors.devicemapper.snapshots import VolumeSnapshot
 from sdstop.collectors.devicemapper.thin_pools import ThinPool
 from sdstop.core.advice import operands, run
 from sdstop.core.finding import (
@@ -49,6 +50,15 @@ _STATES = {
         Severity.CRITICAL, "POOL METADATA READ-ONLY", "The metadata of the pool cannot be written.",
         "Writes to new blocks fail.", Damage.AVAILABILITY, "Deactivate the pool, then repair it: lvconvert --repair.",
     ),
+    "check needed": _State(
+        Severity.CRITICAL, "POOL METADATA NEEDS A CHECK", "The metadata of the pool failed and needs a check.",
+        "The pool cannot be extended or written to.", Damage.AVAILABILITY,
+        "Deactivate the pool, then repair it: lvconvert --repair.",
+    ),
+    "suspended": _State(
+        Severity.WARNING, "VOLUME SUSPENDED", "The volume was suspended when lvs ran.",
+        "All I/O to it waits until it is resumed.", Damage.AVAILABILITY, "Find the command that suspended it.",
+    ),
     "refresh needed": _State(
         Severity.WARNING, "RAID NEEDS A REFRESH", "A member failed for a time and is not in use since.",
         "The next failure can lose data.", Damage.REDUNDANCY, "Find the cause, then let LVM use the member again.",
@@ -62,7 +72,8 @@ _STATES = {
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     del limits
-    pools = {pool.pool for pool in window.rows(ThinPool).values()}  # thin-pool-filling judges these
+    pools = {pool.pool for pool in window.rows(ThinPool).values()}  # thin-pool-filling judges these, and
+    pools |= {row.snapshot for row in window.rows(VolumeSnapshot).values()}  # snapshot-filling these
     for row in window.rows(LogicalVolume).values():
         if row.path in pools:
             continue

@@ -14,6 +14,7 @@ from sdstop.core.advice import Advice, operands, run
 from sdstop.core.finding import (
     Covers,
     Finding,
+    Gap,
     Limits,
     Rule,
     RuledOut,
@@ -62,7 +63,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     moments = recent.moments(Traffic)
     softnet = _softnet_dropped(recent)
     if len(moments) < 2:
-        yield Unchecked("collecting data: needs two samples")
+        yield Unchecked("collecting data: needs two samples", gap=Gap.EARLY)
         return
     masters = {row.master for row in window.rows(Interface).values() if row.master}
     for row in sorted(moments[-1].rows.values(), key=lambda row: row.interface):

@@ -13,6 +13,7 @@ from sdstop.core.advice import run
 from sdstop.core.finding import (
     Covers,
     Finding,
+    Gap,
     Limits,
     Rule,
     RuledOut,
@@ -84,7 +85,7 @@ def _judge(window: Window, name: str, rows: list[StorageClient], speed: float, l
     lines = [found for moment in moments if (found := moment.rows.get(name)) is not None]
     known = [(row, window.get(StorageClientActivity, (row.client, row.service, row.address))) for row in rows]
     if len(lines) < limits["readings"] or not any(moved for _, moved in known):
-        yield Unchecked("collecting data: client rates need two samples", name)
+        yield Unchecked("collecting data: client rates need two samples", name, gap=Gap.EARLY)
         return
     sides = []
     for word, field, line in (

@@ -12,6 +12,7 @@ from sdstop.core.advice import Advice, operands, run
 from sdstop.core.finding import (
     Covers,
     Finding,
+    Gap,
     Limits,
     Rule,
     RuledOut,
@@ -57,7 +58,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield Unchecked("link speed unknown to the kernel", name, calm=not used)
             continue
         if len(rows) < limits["readings"]:
-            yield Unchecked(f"collecting data: {len(rows)} of {limits['readings']:g} samples", name)
+            yield Unchecked(f"collecting data: {len(rows)} of {limits['readings']:g} samples", name, gap=Gap.EARLY)
             continue
         shares = [_share(row, speed, half=interface.duplex == "half") for row in rows]
         if min(s.rx for s in shares) > limits["share"] or min(s.tx for s in shares) > limits["share"]:

@@ -208,7 +208,7 @@ def _finding(
         evidence=cites(*(window.cite(row, "mtu") for row in interfaces)),
         advice=(
             *commands,
-            "Also set it in the network configuration: ip link does not outlast a reboot.",
+            "Set it in the network configuration, too; a reboot undoes ip link.",
             run(
                 "ping", "-M", "do", "-c", "3", "-s", str(_mtu(large) - 28), "PEER",
                 note="must succeed to every storage peer",

@@ -52,9 +52,9 @@ def _finding(window: Window, row: PauseFrames, worst: str, rates: dict[str, floa
         subject=row.interface,
         title=f"PAUSED BY THE SWITCH: {rate}/s" if stopped else f"PAUSES THE SWITCH: {rate}/s",
         cause=f"The interface {worst} {rate} pause frames per second.",
-        impact="Everything that it sends waits each time."
+        impact="Each pause delays everything that the interface sends."
         if stopped
-        else "Everything sent to this node waits each time.",
+        else "Each pause delays everything sent to this node.",
         values=(
             Value("received", "pause frames received", rates.get("received"), "per_second", above=limits["rate"]),
             Value("sent", "pause frames sent", rates.get("sent"), "per_second", above=limits["rate"]),

@@ -19,7 +19,19 @@ from sdstop.analysis.rebuilds.suspects import Suspect, suspects
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.averages import median
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Finding,
+    Gap,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
 from sdstop.core.shell import phrase
@@ -46,7 +58,9 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if row.state != "running" or row.operation not in REPAIRS or known.stands or known.at_end:
             yield Unchecked(known.not_judged, known.name, calm=True)
         elif pace is None or pace.rate is None or pace.eta is None or pace.seconds < limits["seconds"]:
-            yield Unchecked(f"collecting data: the speed needs {limits['seconds']:g} s of progress", known.name)
+            yield Unchecked(
+                f"collecting data: the speed needs {limits['seconds']:g} s of progress", known.name, gap=Gap.EARLY
+            )
         elif pace.eta > limits["longest"]:
             yield _slow(window, known, pace, limits, f"REBUILD SLOW: {human.duration(pace.eta)} left")
         elif (member := _held_back(known, limits)) is not None:

@@ -16,7 +16,19 @@ from sdstop.analysis.rebuilds.rebuilding import (
 )
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, run
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Finding,
+    Gap,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.history import Window
 from sdstop.readings.disk import DiskActivity
 from sdstop.readings.rebuild import Rebuild
@@ -37,7 +49,9 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield Unchecked("ZFS has no speed limits" if none else "speed limits unavailable", known.name,
                             calm=none)  # fmt: skip
         elif pace is None or pace.rate is None or pace.seconds < limits["seconds"]:
-            yield Unchecked(f"collecting data: the speed needs {limits['seconds']:g} s of progress", known.name)
+            yield Unchecked(
+                f"collecting data: the speed needs {limits['seconds']:g} s of progress", known.name, gap=Gap.EARLY
+            )
         elif not known.loads and (row.kind == "md" or row.devices):
             yield Unchecked("member load unavailable", known.name)
         elif limit is not None:

@@ -9,7 +9,19 @@ from sdstop.collectors.zfs.datasets import Dataset, DatasetActivity, DatasetSett
 from sdstop.collectors.zfs.readings import PoolState, Vdev, VdevLoad
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Finding,
+    Gap,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.history import Window
 from sdstop.core.text import added
 
@@ -26,7 +38,9 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         rate, whose = _commits(window, whole, len(pools))
         logs = whole.group("logs")
         if rate is None:
-            yield Unchecked(f"collecting data: needs {limits['seconds']:g} s of intent-log counters", whole.name)
+            yield Unchecked(
+                f"collecting data: needs {limits['seconds']:g} s of intent-log counters", whole.name, gap=Gap.EARLY
+            )
         elif rate < limits["commits"]:
             yield RuledOut(whole.name, f"{human.number(rate)} intent-log commits/s")
         elif logs and any(v.state == "ONLINE" for v in logs):

@@ -14,6 +14,7 @@ from sdstop.core.advice import Advice, operands, run
 from sdstop.core.finding import (
     Covers,
     Finding,
+    Gap,
     Limits,
     Rule,
     RuledOut,
@@ -63,7 +64,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             continue
         load = _load(window, row)
         if load is None:
-            yield Unchecked("collecting data", row.dataset)
+            yield Unchecked("collecting data", row.dataset, gap=Gap.EARLY)
             continue
         if load.read_bytes + load.written_bytes < limits["load"]:
             yield RuledOut(row.dataset, f"{human.quantity(load.written_bytes, 'bytes_per_second')} written")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from sdstop.analysis.clusters.osd import is_osd, words_of
 from sdstop.core.finding import Finding
-from sdstop.core.format import bytes_, natural
+from sdstop.core.format import bytes_, natural, wait
 from sdstop.readings.cluster import ClusterDevice, ClusterNode, ClusterPool
 from sdstop.tui.pictures import Picture
 from sdstop.tui.pictures.drawing import GROUNDS, block
@@ -45,11 +46,19 @@ def cluster_picture(finding: Finding, scene: Scene) -> Picture | None:
             lines = [*grid, *limits[1:]] if len(lines) > height else lines
         return lines[:height]
 
-    title = f"{len(devices)} devices by fault set" if sets > 1 else f"{len(devices)} devices" if devices else "Capacity"
+    title = _title(devices, scene) if devices else "Capacity"
     title += "; limits of volumes" if rows else ""
     best = sets + min(len(pools), 3) + (len(rows) + 1 if rows else 0) + 2
     whole = sets + (len(rows) if rows else min(len(pools), 3))
     return Picture(title, draw, tuple(range(min(max(sets, 1), 4), best + 1)), whole=whole)
+
+
+def _title(devices: list[ClusterDevice], scene: Scene) -> str:
+    """Return `15 OSDs by node`, or `48 devices by fault set` where sets have several nodes."""
+    sets = {_set(row, scene) for row in devices}
+    what = f"{len(devices)} {'OSDs' if all(map(is_osd, devices)) else 'devices'}"
+    by = "node" if sets == {row.node for row in devices} else "fault set"
+    return f"{what} by {by}" if len(sets) > 1 else what
 
 
 def _set(device: ClusterDevice, scene: Scene) -> str:
@@ -70,7 +79,7 @@ def device_lines(devices: list[ClusterDevice], finding: Finding, scene: Scene, w
     palette = scene.palette
     nodes = _nodes(scene)
     sets: dict[str, dict[str, list[ClusterDevice]]] = {}
-    for row in sorted(devices, key=lambda d: (natural(d.node), natural(d.path or d.device))):
+    for row in sorted(devices, key=lambda d: (natural(d.node), natural(_place(d)))):
         node = nodes.get((row.cluster, row.node))
         name = (node.domain if node is not None else None) or row.node
         sets.setdefault(name, {}).setdefault(row.node, []).append(row)
@@ -79,8 +88,16 @@ def device_lines(devices: list[ClusterDevice], finding: Finding, scene: Scene, w
     most = max(len(own) for members in sets.values() for own in members.values())
     alone = all(len(members) == 1 and name in members for name, members in sets.items())
     head = 0 if alone else min(max(len(row.node) for row in devices), _NODE) + 1
-    longest = max(len(_short(row)) for row in devices) + 1
-    size = max(min((width - label - 1) // max(across, 1) - head - 1, most * max(longest, 6)) // max(most, 1), 2)
+    room = (width - label - 1) // max(across, 1) - head - 1
+    facts = {
+        row.device + row.node: f"{_moved(row) if _accused(row, finding) else _short(row)} {fact}"
+        for row in devices
+        if (fact := _fact(row, finding))
+    }
+    longest = max(len(facts.get(row.device + row.node, _short(row))) for row in devices) + 3
+    if longest * most > room:
+        facts, longest = {}, max(len(_short(row)) for row in devices) + 1
+    size = max(min(room, most * max(longest, 6)) // max(most, 1), 2)
     fore, ground = GROUNDS.get(ROLES.get(finding.severity, ""), ("playfg", "playbg"))
     lines: list[Line] = []
     for name in sorted(sets, key=natural):
@@ -96,8 +113,9 @@ def device_lines(devices: list[ClusterDevice], finding: Finding, scene: Scene, w
                 break
             for row in own:
                 accused = _accused(row, finding)
-                now = row.path.rpartition("/")[2] if row.path else ""
-                said = palette.word(now if accused and now and len(now) < size else _short(row), 12)
+                now = _moved(row)
+                said = facts.get(row.device + row.node) or (now if accused and len(now) < size else _short(row))
+                said = palette.word(said, 24)
                 kind = (fore, ground) if accused else ("playfg", "h2")
                 line += text(block(size - 1, *kind, said, palette), " ")
             line += text(" ")
@@ -105,10 +123,35 @@ def device_lines(devices: list[ClusterDevice], finding: Finding, scene: Scene, w
     return lines
 
 
+def _place(device: ClusterDevice) -> str:
+    """Return the name that orders a device on its node: its path, an OSD's number."""
+    return device.device if is_osd(device) else device.path or device.device
+
+
 def _short(device: ClusterDevice) -> str:
-    """Return a device's name on its node without the common prefix: `c` of /dev/sdc."""
+    """Return an OSD's name, or a device's name on its node without the common prefix: `c` of /dev/sdc."""
+    if is_osd(device):
+        return device.device
     name = (device.path or device.device).rpartition("/")[2]
     return name.removeprefix("sd") or name
+
+
+def _moved(device: ClusterDevice) -> str:
+    """Return the whole name at which a device was found last, an OSD's name."""
+    return _short(device) if is_osd(device) else (device.path or device.device).rpartition("/")[2]
+
+
+def _fact(device: ClusterDevice, finding: Finding) -> str:
+    """Return the latency of an OSD whose latency a finding compares, else how much of a device is used; "" unknown."""
+    if finding.rule in _LATENCY:
+        return f"{wait(device.write_wait)} ms" if device.write_wait is not None else ""
+    if device.healthy == 0 and is_osd(device):
+        return "down" if "down" in words_of(device) else ""
+    full = device.used / device.capacity if device.used is not None and device.capacity else None
+    return f"{full:.0%}" if full is not None else ""
+
+
+_LATENCY = frozenset({"osd-slow", "slow-device"})
 
 
 def _accused(device: ClusterDevice, finding: Finding) -> bool:

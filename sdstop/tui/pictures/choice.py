@@ -144,6 +144,7 @@ _BY_RULE: dict[str, Sequence[Maker]] = {
     "dimm-below-rated-speed": (slot_picture,),
     "dimm-mixed": (slot_picture,),
     "memory-errors": (slot_picture,),
+    "memory-missing": (slot_picture,),
     "scaling-poor": (scaling_picture,),
     "unstable-device-path": (cluster_picture,),
     "zero-padding-off": (cluster_picture,),

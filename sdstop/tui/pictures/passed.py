@@ -5,6 +5,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from sdstop.core.finding import Finding
 from sdstop.core.format import plural
 from sdstop.tui.pictures import Picture
@@ -13,7 +15,7 @@ from sdstop.tui.pictures.quoted import evidence_picture, quoted_lines
 from sdstop.tui.scene import Scene
 from sdstop.tui.widgets.palette import FAINT, STRONG, Line, text
 
-_MOST = 20
+_MOST, _MANY = 20, 1000
 
 
 def passed_picture(scene: Scene) -> Picture | None:
@@ -28,31 +30,30 @@ def passed_picture(scene: Scene) -> Picture | None:
     )  # fmt: skip
 
 
-def remaining_picture(
-    finding: Finding | None, first: Picture, scene: Scene, *, passed: bool = True, seen: bool = True
-) -> Picture | None:
+def remaining_picture(finding: Finding | None, first: Picture, scene: Scene, *, passed: bool = True) -> Picture | None:
     """Return other parts, one below the other: evidence and disproof of a finding, passed checks, things and sources.
 
-    The part that the first picture shows is left out. Checks are shown if `passed`, and disproof, things and sources
-    if `seen`.
+    The part that the first picture shows is left out. Checks are shown if `passed`.
     """
     evidence = evidence_picture(finding, scene) if finding is not None else None
-    parts: list[tuple[str, Callable[[int], list[Line]]]] = []
+    parts: list[tuple[str, Callable[[int, int], list[Line]]]] = []
     if finding is not None and evidence is not None:
-        parts.append((evidence.title, lambda width: quoted_lines(finding, scene, width)))
-    if seen and finding is not None and (finding.refuted_by or finding.harmless_if):
-        parts.append(("Would be disproved by", lambda width: _doubts(finding, scene, width)))
+        parts.append((evidence.title, lambda width, height: quoted_lines(finding, scene, width, height)))
+    if finding is not None and (finding.refuted_by or finding.harmless_if):
+        parts.append(("Would be disproved by", lambda width, height: _doubts(finding, scene, width)[:height]))
     if passed and scene.look.judgement.ruled_out:
-        parts.append((_title(scene), lambda width: _lines(scene, width, _MOST)))
-    if seen:
-        parts.append(
-            ("Recorded" if not scene.session.origin.live else "Seen", lambda width: inventory_lines(scene, width))
+        parts.append((_title(scene), lambda width, height: _lines(scene, width, min(height, _MOST))))
+    parts.append(
+        (
+            "Recorded" if not scene.session.origin.live else "Seen",
+            lambda width, height: inventory_lines(scene, width)[:height],
         )
-    parts = [(title, lines) for title, lines in parts if title != first.title and lines(80)]
+    )
+    parts = [(title, lines) for title, lines in parts if title != first.title and lines(80, _MANY)]
     if not parts:
         return None
-    whole = len(parts[0][1](80))
-    most = sum(len(lines(80)) + 1 for _, lines in parts) - 1
+    whole = len(parts[0][1](80, _MANY))
+    most = sum(len(lines(80, _MANY)) + 1 for _, lines in parts) - 1
 
     def draw(width: int, height: int) -> list[Line]:
         drawn: list[Line] = []
@@ -60,10 +61,22 @@ def remaining_picture(
             if drawn and height - len(drawn) < _HEADED:
                 break
             drawn += [text((f" {title}", STRONG))] if drawn else []
-            drawn += lines(width)[: height - len(drawn)]
+            drawn += lines(width, height - len(drawn))
         return drawn
 
     return Picture(parts[0][0], draw, tuple(range(min(whole, 2), most + 1)), "! shows all checks", whole=whole)
+
+
+def stacked(first: Picture, rest: Picture) -> Picture:
+    """Return a picture of two, the second below the first, which has all the lines that it can use."""
+    most = first.steps[-1]
+
+    def draw(width: int, height: int) -> list[Line]:
+        if height < most + 1 + rest.steps[0]:
+            return first.draw(width, height)
+        return [*first.draw(width, most), text((f" {rest.title}", STRONG)), *rest.draw(width, height - most - 1)]
+
+    return replace(first, draw=draw, steps=(*first.steps, *(most + 1 + step for step in rest.steps)))
 
 
 _HEADED = 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.style import Style
 
+from sdstop.analysis.fabric.ecc import module_of, socket_of
 from sdstop.analysis.rebuilds.rebuilding import RebuildAnalysis, eta_words, rebuild_analyses
 from sdstop.collectors.memory.dimms import Dimm
 from sdstop.collectors.memory.edac import MemoryErrors
@@ -48,12 +49,18 @@ def slot_picture(finding: Finding, scene: Scene) -> Picture | None:
 
 
 def _accused(finding: Finding, scene: Scene) -> dict[str, tuple[str, str]]:
-    """Return roles of text and ground by slot, of the slots whose names the error counters of a finding have, too."""
+    """Return roles of text and ground by the name of a slot that the errors of a finding are in, or of its socket.
+
+    The socket is all that the counters of some drivers name.
+    """
     chip = ROLES.get(finding.severity)
     if finding.rule != "memory-errors" or chip is None:
         return {}
-    rows = scene.rows(MemoryErrors)[0].values()
-    return {row.label: (f"{chip}fg", f"{chip}bg") for row in rows if row.label and row.place in finding.subjects}
+    rows = [row for row in scene.rows(MemoryErrors)[0].values() if row.place in finding.subjects]
+    modules = [module_of(scene.window, row) for row in rows]
+    names = {row.label for row in rows if row.label} | {module.slot for module in modules if module is not None}
+    names |= {f"socket {socket}" for row in rows if (socket := socket_of(row)) is not None}
+    return dict.fromkeys(names, (f"{chip}fg", f"{chip}bg"))
 
 
 def _socket(board: SocketSlots, color: str, accused: dict[str, tuple[str, str]], palette: Palette, width: int) -> Line:
@@ -66,7 +73,9 @@ def _socket(board: SocketSlots, color: str, accused: dict[str, tuple[str, str]],
         tail += f" +{len(empty) - 4}" if len(empty) > 4 else ""
     room = width - _LABEL - 1 - (len(tail) if width >= 110 else 0)
     size = max(min(room // max(len(board.banks), 1) - 1, _WIDEST), 6)
-    parts: list[str | tuple[str, Style]] = [(f" {palette.fit(palette.word(board.title, 20), _LABEL)}", role("dim"))]
+    _, ground = accused.get(board.title, ("", ""))
+    label = role(ground.removesuffix("bg"), bold=True) if ground else role("dim")
+    parts: list[str | tuple[str, Style]] = [(f" {palette.fit(palette.word(board.title, 20), _LABEL)}", label)]
     for bank in board.banks[: max(room // (size + 1), 1)]:
         filled = [slot for slot in bank.slots if slot.size]
         name = bank.channel if not bank.named else ""

@@ -97,8 +97,12 @@ _WHOLE = 5
 
 
 def load_picture(finding: Finding | None, scene: Scene) -> Picture | None:
-    """Return the reads and writes of the arrays and disks of a node, or of its cluster; None if nothing is measured."""
-    return _picture("Load", lambda: device_graphs(scene, finding), scene, "MiB/s") or _picture(
+    """Return the reads and writes of the arrays and disks of a node, or of its cluster; None if nothing is measured.
+
+    Without a finding the busiest interface is among them, first if it carries far more than the disks.
+    """
+    devices = (lambda: device_graphs(scene, finding)) if finding is not None else (lambda: node_graphs(scene))
+    return _picture("Load", devices, scene, "MiB/s") or _picture(
         "Load", lambda: cluster_graphs(scene), scene, "MiB/s"
     ) or network_picture(finding, scene)  # fmt: skip
 
@@ -164,6 +168,28 @@ def device_graphs(scene: Scene, finding: Finding | None = None) -> Iterator[Grap
     whole = disk_flow(scene) if none else None
     if whole is not None:
         yield Graph("all disks", "no I/O", whole)
+
+
+def node_graphs(scene: Scene) -> Iterator[Graph]:
+    """Yield the graphs of devices and one of the busiest interface; none without devices."""
+    devices = list(islice(device_graphs(scene), _ACROSS))
+    busiest = next(interface_graphs(scene, ""), None) if devices else None
+    if busiest is None or not any((*busiest.flow.reads, *busiest.flow.writes)):
+        yield from devices
+        return
+    carried, disks = _newest(busiest.flow), disk_flow(scene)
+    leads = carried > _FAR * max(_newest(disks) if disks is not None else 0.0, MIB)
+    yield from ([busiest, *devices] if leads else [*devices[: _ACROSS - 1], busiest, *devices[_ACROSS - 1 :]])
+
+
+_ACROSS = 3
+"""Graphs side by side on a wide screen."""
+_FAR = 10.0
+"""Multiple of the bytes of all disks from which the traffic of an interface is drawn first."""
+
+
+def _newest(flow: Flow) -> float:
+    return (flow.read or 0.0) + (flow.write or 0.0)
 
 
 def wait_picture(scene: Scene, finding: Finding | None = None) -> Picture | None:

@@ -13,6 +13,7 @@ from sdstop.core.finding import Finding, Severity
 from sdstop.core.finding_order import by_cause
 from sdstop.core.finding_text import accepted_text
 from sdstop.core.format import duration, plural
+from sdstop.core.headline import UNKNOWN
 from sdstop.tui.scene import FindingEntry, Scene
 from sdstop.tui.views.finding_rows import entry_row
 from sdstop.tui.widgets.palette import MARKS, UNKNOWN_WORD, Line, Palette, text, width_of
@@ -56,7 +57,7 @@ class Cause(Struct, frozen=True):
 def causes(scene: Scene) -> list[Cause]:
     """Return the active findings, the worst first, each with those that it explains, then unexpected unknowns.
 
-    Without findings, and if rules that only inform are all that need more time, the list is empty.
+    Without findings, the list is empty unless the result of a check is unknown.
     """
     entries = scene.findings()
     by_key = {entry.key: entry for entry in entries}
@@ -68,7 +69,7 @@ def causes(scene: Scene) -> list[Cause]:
             found[-1] = Cause(found[-1].entry, scene, (*found[-1].follows, entry), found[-1].severity)
         else:
             found.append(Cause(entry, scene, (), led.severity))
-    if not found and scene.is_settled:
+    if not found and scene.headline.code != UNKNOWN:
         return []
     return found + [Cause(entry, scene) for entry in scene.unknown() if not entry.calm]
 
@@ -165,20 +166,29 @@ def body_lines(cause: Cause, width: int, actions: int) -> list[Line]:
         style = role("strong") if label == "why" else role("text")
         for at, part in enumerate(_wrapped(word(said, 600), width - _TEXT - 1)):
             lines.append(text((f"   {label if not at else '':<5}", role("dim")), (part, style)))
-    for at, action in enumerate(_actions(cause)[:actions]):
+    steps = _actions(cause)[:actions]
+    if steps and steps[-1].endswith(":"):  # introduces a step that has no line
+        steps = steps[:-1]
+    for at, action in enumerate(steps):
         for row, part in enumerate(_wrapped(word(action, 600), width - _TEXT - 1)):
             lines.append(text((f"   {'do' if not at and not row else '':<5}", role("dim")), part))
     return lines
 
 
 def follows_line(cause: Cause, width: int) -> Line:
-    """Return the findings that follow from one, by title, cut at the width."""
+    """Return the findings that follow from one, each title once; those beyond the width are left out."""
     palette = cause.scene.palette
     lead = f" {'`' if palette.ascii else chr(0x2514)} +{len(cause.follows)} follow: "
     room = width - len(lead) - 1
     names: list[str] = []
+    titles: set[str] = set()
     for entry in cause.follows:
-        said = palette.word(f"{title_of(entry)} {entry.subject.rpartition('/')[2]}", 80)
+        title, subject = title_of(entry), entry.subject.rpartition("/")[2]
+        if title.partition(":")[0] in titles:
+            continue
+        titles.add(title.partition(":")[0])
+        is_code = "_" in subject and subject.isupper()  # a code of Ceph's health repeats its title
+        said = palette.word(title if is_code else f"{title} {subject}", 80)
         if sum(map(len, names)) + 2 * len(names) + len(said) > room:
             break
         names.append(said)

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msgspec import Struct
-from msgspec.structs import replace
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
@@ -18,16 +16,15 @@ from sdstop.collectors.system.processes import ProcessActivity, ProcessIo, Proce
 from sdstop.core.finding import Finding
 from sdstop.tui.pictures import Picture
 from sdstop.tui.pictures.choice import picture_of
-from sdstop.tui.pictures.passed import remaining_picture
-from sdstop.tui.pictures.traffic import load_picture, wait_picture
+from sdstop.tui.pictures.second import filled, second_picture
 from sdstop.tui.scene import Scene
 from sdstop.tui.views import VIEWS
 from sdstop.tui.views.cause import Cause, CausePane, body_lines, causes
 from sdstop.tui.views.folds import FOLD_COLUMNS, FoldTable, fold_rows
 from sdstop.tui.views.health import health_line
 from sdstop.tui.views.measured import Measure, measure_lines, measures, node_measures
-from sdstop.tui.views.path_strip import LINES as STRIP
 from sdstop.tui.views.path_strip import path_strip, strip_lines
+from sdstop.tui.views.plan import TALL, VERY_WIDE, WIDE, Needs, Plan, arrange
 from sdstop.tui.views.processes import PROCESSES, process_rows
 from sdstop.tui.views.rebuilds import all_rebuilds, rebuild_row
 from sdstop.tui.views.verdict import unnamed_checks, verdict_rows
@@ -36,137 +33,16 @@ from sdstop.tui.widgets.palette import Line, plain
 from sdstop.tui.widgets.pane import Pane, Row, words
 from sdstop.tui.widgets.table import LineTable
 
-WIDE, VERY_WIDE = 110, 190
-"""Minimum widths for panes side by side, and for panes with more figures."""
 _LEFT, _LEFT_VERY, _RIGHT = 84, 112, 60
 """Cells of the left of two panes, and of the right one at least, so that names fit."""
 _LEADS = 72
 """Minimum width for the key that leads to a view beside the headings of a picture."""
-_HEALTH = 13
-"""Minimum lines of the view for a line of health on a narrow screen."""
-
-
-class Plan(Struct, frozen=True):
-    """Lines of each pane, 0 if it is not shown; `actions` are the steps shown of a finding."""
-
-    health: int
-    cause: int
-    actions: int
-    picture: int
-    second: int
-    strip: int
-    devices: int
-    who: int
-
-
-class Needs(Struct, frozen=True):
-    """Lines that the panes of one moment can use, without their rules; `health`: whether anything is known of it."""
-
-    body: Sequence[int]
-    """Lines of the tallest finding with one step, two, and so on up to `_STEPS`."""
-    others: int
-    measured: int
-    picture: Picture | None
-    second: Picture | None
-    strip: bool
-    devices: int
-    who: int
-    health: bool = True
-    unchecked: bool = False
-    """Whether the last of the others is the line of unchecked rules, which the header counts, too."""
-
-
-class _LineBudget:
-    """Lines that are left to share out."""
-
-    def __init__(self, lines: int) -> None:
-        self.left = max(lines, 0)
-
-    def take(self, lines: int, least: int = 0) -> int:
-        """Take lines, at most the rest; none if these are fewer than `least`."""
-        taken = max(min(lines, self.left), 0)
-        if taken < least:
-            return 0
-        self.left -= taken
-        return taken
-
-    def grow(self, picture: Picture | None, lines: int, kept: int = 0, *, whole: bool = False) -> int:
-        """Return the lines of a picture that has `lines`, with those of the rest beyond `kept` that it can use."""
-        if picture is None or not lines:
-            return lines
-        most = picture.whole or picture.steps[-1] if whole else picture.steps[-1]
-        fitting = picture.fit(min(lines + max(self.left - kept, 0), max(most, lines)))
-        return lines + self.take(fitting - lines)
-
-
-def arrange(width: int, height: int, needs: Needs) -> Plan:
-    """Share out the lines of the view.
-
-    What gives way first: who, devices, path, numbers, other findings, further steps, and the picture only then. Title,
-    why, hurt and the first step never do.
-    """
-    wide = width >= WIDE
-    health = 1 if needs.health and not wide and height >= _HEALTH else 0
-    room = _LineBudget(height - health - wide - needs.body[0])
-    picture = -1
-    if needs.picture is not None:
-        picture = room.take(needs.picture.steps[0] + 1, min(needs.picture.steps[0], 2) + 1) - 1
-    others = min(needs.others - needs.unchecked, 1, room.left)
-    picture = room.grow(needs.picture, max(picture, 0), others, whole=True)
-    actions, steps = _steps(width, needs, room, others)
-    others = room.take(min(needs.others, 7 if width >= VERY_WIDE else 4 if wide else 3))
-    cause = needs.body[0] + steps + others
-    if wide:
-        cause += room.take(min(needs.measured - cause, room.left // 4, 4))
-    strip = room.take(STRIP + 1, STRIP + 1) if needs.strip and (wide or room.left >= _TALL) else 0
-    devices = room.take(needs.devices + 2, _TABLE) if needs.devices else 0
-    beside = wide and devices
-    who = 0 if not needs.who else devices if beside else room.take(needs.who + 2, 3)
-    picture = room.grow(needs.picture, picture)
-    second = 0
-    if needs.second is not None and room.left > needs.second.steps[0]:
-        second = room.take(needs.second.fit(room.left - 1) + 1)
-    if not devices and not second:
-        cause += room.take(needs.others - others)
-    if not wide or not devices:  # lines that would stay empty show further steps
-        for more in range(actions + 1, len(needs.body) + 1):
-            grown = needs.body[more - 1] - needs.body[actions - 1]
-            if 0 < grown <= room.left:
-                cause += room.take(grown)
-                actions = more
-    if devices:
-        devices += room.take(room.left)
-        who = devices if beside and who else who
-    elif second:
-        second += room.take(room.left)
-    elif picture:
-        picture += room.take(room.left)
-    return Plan(
-        health, cause + wide + room.left, actions, picture + 1 if picture else 0, second, strip, devices, who
-    )  # fmt: skip
-
-
-def _steps(width: int, needs: Needs, room: _LineBudget, kept: int) -> tuple[int, int]:
-    """Return how many steps of a finding are shown, and the lines that those after the first take."""
-    actions, taken = 1, 0
-    for more in range(2, 2 + (2 if width >= VERY_WIDE else 1 if width >= WIDE else 0)):
-        grown = needs.body[more - 1] - needs.body[actions - 1]
-        if grown <= room.left - kept:
-            taken += room.take(grown)
-            actions = more
-    return actions, taken
-
-
 _STEPS = 6
 """Maximum number of steps of a finding that are shown."""
 _REBUILDS = 4
 """Maximum number of rebuilds that are listed above the devices."""
 _STRIP_FROM = 24
 """Minimum lines of the view for the path."""
-_SPARE = 4
-"""Empty lines of a pane beyond which another picture is shown, too."""
-_TABLE, _TALL = 3, 16
-"""Minimum lines of a table, and minimum lines left for the path on a narrow screen."""
 
 
 class Overview(View):
@@ -219,9 +95,8 @@ class Overview(View):
         folds = device_folds(scene.window, scene.in_force)
         strip = path_strip(scene, finding) if height >= _STRIP_FROM and not drawn else None
         health = () if titled else health_line(scene, width)
-        roomy = titled or height >= _TALL + _STRIP_FROM
-        second = wait_picture(scene, finding) or load_picture(finding, scene) if roomy else None
-        second = second if picture is None or second is None or second.title != picture.title else None
+        roomy = titled or height >= TALL + _STRIP_FROM
+        second = second_picture(finding, picture, folds, scene, passed=bool(known)) if roomy else None
         doers, note = process_rows(scene) if roomy else ([], "")
         who = sum(row.key is not None for row in doers)
         running = [rebuild_row(rebuild, scene, named=True) for rebuild in all_rebuilds(scene)[:_REBUILDS]]
@@ -237,9 +112,9 @@ class Overview(View):
             strip is not None, len(running) + listed, who, bool(plain(health).strip()), unchecked,
         )  # fmt: skip
         plan = arrange(width, height, needs)
-        if second is None:
-            second = _filling(plan, needs, finding, scene, passed=bool(known), seen=titled)
-            plan = arrange(width, height, replace(needs, second=second)) if second is not None else plan
+        more = filled(needs, plan, finding, scene, passed=bool(known))
+        if more is not needs:
+            plan, second = arrange(width, height, more), more.second
         self._lay(plan, half, numbered=wide, beside=titled and plan.devices > 0)
         palette = scene.palette
         if plan.health:
@@ -309,19 +184,6 @@ def _others(known: Sequence[Cause], scene: Scene, width: int, devices: int, *, f
     if not folded:
         return len(known) - 1
     return max(sum(each.finding is not None for each in known) + any(each.finding is None for each in known) - 1, 0)
-
-
-def _filling(
-    plan: Plan, needs: Needs, finding: Finding | None, scene: Scene, *, passed: bool, seen: bool
-) -> Picture | None:
-    """Return a second picture if much of a pane would stay empty; None if it would not."""
-    picture = needs.picture
-    if plan.devices - 2 - needs.devices > _SPARE and finding is not None:
-        load = load_picture(finding, scene)
-        return load if load is not None and (picture is None or load.title != picture.title) else None
-    if picture is None or plan.devices or plan.picture - 1 - picture.steps[-1] <= _SPARE:
-        return None
-    return remaining_picture(finding, picture, scene, passed=passed, seen=seen)
 
 
 def _numbers(finding: Finding | None, scene: Scene) -> list[Measure]:

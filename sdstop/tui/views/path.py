@@ -304,7 +304,7 @@ def _sentence(said: str, items: Sequence[StageRow], width: int, at: int) -> list
     return [text((f"  {line}", style)) for line in lines]
 
 
-_ACCUSES = ("At its limit", "Closest", "Suspect", "Accused", "Slowest")
+_ACCUSES = ("At its limit", "Closest", "Suspect", "Accused", "Slowest", "Stuck")
 
 
 def _nothing(scene: Scene) -> str:

@@ -54,7 +54,7 @@ PROCESSES = (
 
 def hidden_to(scene: Scene) -> str:
     """Return from whom processes are hidden: only root sees all, and in a container not even root does."""
-    return "also from root" if scene.session.origin.privileged else "root only"
+    return "even from root" if scene.session.origin.privileged else "root only"
 
 
 def process_rows(scene: Scene) -> tuple[list[Row], str]:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from sdstop.core.format import duration, plural
+from sdstop.core.format import duration, plural, utc
 from sdstop.core.headline import OK, UNKNOWN
 from sdstop.tui.scene import Scene
+from sdstop.tui.views.cause import title_of
 from sdstop.tui.widgets.palette import CHIP, FAINT, STRONG, Line, text, width_of
 from sdstop.tui.widgets.pane import Row, words
 
 _PASSED, _PASSED_NARROW = 4, 2
 """Number of passed checks that are named while other panes need the lines."""
 _NARROW = 90
+_MARGIN = 18
+"""Cells of a label and of the key that lists all checks."""
 
 
 def verdict_rows(scene: Scene, width: int, more: int = 0) -> list[Row]:
@@ -35,12 +38,25 @@ def _lines(scene: Scene, width: int, more: int) -> Iterator[Line]:
     judgement = scene.look.judgement
     watched = duration(scene.now.monotonic - scene.session.began)
     head = palette.word(said.found or said.rest[0], 200)
-    chip = "  ok " if said.code == OK else "    ?" if said.code == UNKNOWN else "     "
+    chip = "  ok " if said.code == OK and scene.is_settled else "    ?" if said.code == UNKNOWN else "     "
     unknown = "unknown: " if said.code == UNKNOWN else ""
     line = text((chip, CHIP), " ", (f"{unknown}{head}", STRONG))
     tail = f"{watched} watched"
     gap = width - width_of(line) - len(tail) - 1
     yield (*line, *text(" " * gap, (tail, FAINT))) if gap >= 2 else line
+    open_ = [f"{entry.subject}: {entry.summary}" for entry in scene.unknown() if not entry.calm]
+    open_ += [f"state not recorded: {said.unjudged}"] if said.unjudged else []
+    shown = open_[: _named(width) // 2 + 1]
+    for at, reason in enumerate(shown, 1):
+        more_of = f" (+{len(open_) - at} more)" if at == len(shown) < len(open_) else ""
+        room = max(width - 10 - len(more_of), 10)
+        fact = textwrap.shorten(palette.word(reason, 300), room, placeholder=palette.ellipsis)
+        yield text((f"   {'?' if at == 1 else '':<5}", FAINT), fact, (more_of, FAINT))
+    for at, entry in enumerate(scene.ended()[: _named(width) // 2]):
+        lasted = f"{duration(entry.lasted(scene.now.monotonic) or 0.0)}, until {utc(entry.until or 0.0)}"
+        past = palette.word(f"{title_of(entry)}  {entry.subject}: {lasted}", 300)
+        shown_past = textwrap.shorten(past, max(width - 10, 10), placeholder=palette.ellipsis)
+        yield text((f"   {'' if at else 'over':<5}", FAINT), shown_past)
     passed = [(subject, verdict) for verdict in judgement.ruled_out for subject in verdict.subjects[:1]]
     for at, (subject, verdict) in enumerate(passed[: _named(width) + more]):
         label = "pass" if not at else ""
@@ -51,13 +67,7 @@ def _lines(scene: Scene, width: int, more: int) -> Iterator[Line]:
     rules = scene.checks()
     facts = [f"{plural(good, 'check')} passed"] if good else []
     if rules.not_applicable and not scene.session.origin.live:
-        facts.append(f"{plural(rules.not_applicable, 'rule')} not applicable or not recorded")
+        lacking = f"{plural(rules.not_applicable, 'rule')} not applicable or not recorded"
+        facts += [lacking] if len(", ".join([*facts, lacking])) + _MARGIN <= width else []
     if facts:
         yield text((f"   {'all':<5}", FAINT), (f"{', '.join(facts)}; press !", FAINT))
-    for entry in scene.unknown():
-        if entry.minor and not entry.calm:
-            later = palette.word(f"{entry.subject}: {entry.summary}", 300)
-            yield text(("   ?    ", FAINT), textwrap.shorten(later, max(width - 10, 10), placeholder=palette.ellipsis))
-    if said.unjudged:
-        unjudged = palette.word(f"state not recorded: {said.unjudged}", 300)
-        yield text(("   ?    ", FAINT), textwrap.shorten(unjudged, max(width - 10, 10), placeholder=palette.ellipsis))

@@ -149,7 +149,7 @@ def _gone(window: Window, array: Array, lost: Sequence[Member]) -> Finding:
         impact=(
             "Data of the array is inaccessible."
             if after is not None and after < 0
-            else "The array is degraded with the next request to it."
+            else "The next request degrades the array."
         ),
         values=(
             Value("gone", "members without a device", len(lost), "", of=array.raid_disks),

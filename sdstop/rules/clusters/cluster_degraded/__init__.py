@@ -122,7 +122,7 @@ def _copies(
         title, count, impact = "COPIES MISSING", "fewer copies than configured", "reduces redundancy further"
         if last:
             title = "ONE COPY REACHABLE" if unknown else "ONE COPY LEFT"
-            count, impact = f"a single {'reachable ' if unknown else ''}copy", "can lose these data"
+            count, impact = f"a single {'reachable ' if unknown else ''}copy", "can lose this data"
         bad = next((f"; {node_name(node)} is {node.state}" for node in (*unknown, *nodes) if not node.healthy), "")
         severity = Severity.CRITICAL if last else Severity.WARNING
         cause = fitting(f"{size} has {count}{bad}.", f"{size} has {count}.")

@@ -70,7 +70,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     span = moments[-1].started - moments[0].started
     short = limits["seconds"] - span
     if short > _GRACE or (short > 0 and any(s.whole for s in silent.values())):
-        yield Unchecked(f"collecting data: {math.floor(span * 10) / 10:g} of {limits['seconds']:g} s")
+        yield Unchecked(f"collecting data: {math.floor(span * 10) / 10:g} of {limits['seconds']:g} s", gap=Gap.EARLY)
     else:
         waiting = [str(name) for name, row in moments[-1].rows.items() if row.in_flight]
         alien = {name for name in waiting if is_exempt(window, name)}
@@ -120,7 +120,7 @@ def _hung(window: Window, silence: Stall, limits: Limits, hung: Container[str], 
     atleast = "at least " if silence.whole else ""
     requests = human.plural(silence.in_flight, "request")
     if above:
-        impact = f"Blocked on it: {human.listed(above)}."
+        impact = f"Blocked: {human.listed(above)}."
     elif lost:
         impact = f"{_blocked(waiting.tasks)}; the kernel may count one for an idle device."
     elif stacked and not linked:

@@ -1,0 +1,81 @@
+"""Recorded output of uptime, free, vmstat, top and ps."""
+
+from __future__ import annotations
+
+import pytest
+
+from sdstop.collectors.system.node import Node
+from sdstop.collectors.system.reports import REPORTS, kept_listing
+from sdstop.collectors.system.tasks import BlockedTask, BlockedTasks
+from sdstop.core.evidence_host import EvidenceHost
+from sdstop.core.host import Absent
+from sdstop.core.model import Reading
+from tests.pasted.corpus import judged, ruled_out
+
+GIB = 1 << 30
+HEAD = "USER         PID %CPU %MEM    VSZ   RSS TTY      STAT START   TIME COMMAND\n"
+STUCK = "root        1203  0.3  0.0      0     0 ?        D    Oct26  81:22 [md12_raid6]\n"
+SHELL = "anna       31000  0.0  0.0  10072  3410 pts/1    S+   14:02   0:00 mysql -u root -phunter2\n"
+
+
+def rows(files: dict[str, str]) -> list[Reading]:
+    return list(REPORTS.read(EvidenceHost.of(files)))
+
+
+OLD = """             total       used       free     shared    buffers     cached
+Mem:       8388608    1048576    7340032          0          0          0
+-/+ buffers/cache:    1048576    7340032
+Swap:      1048576          0    1048576
+"""
+WHOLE = """               total        used        free      shared  buff/cache   available
+Mem:               8           1           7           0           0           7
+Swap:              1           0           1
+"""
+HUMAN = (
+    WHOLE.replace(" 8 ", " 8,0Gi ").replace(" 1 ", " 1,0Gi ").replace(" 1\n", " 1,0Gi\n").replace(" 7\n", " 7,0Gi\n")
+)
+
+
+@pytest.mark.parametrize(("command", "text"), [("free", OLD), ("free -g", WHOLE), ("free -h", HUMAN)])
+def test_memory_in_each_unit(command: str, text: str) -> None:
+    (node,) = rows({f"cmd:{command}": text})
+    assert isinstance(node, Node)
+    assert (node.memory_total, node.swap_total, node.swap_free) == (8 * GIB, GIB, GIB)
+    assert node.memory_available == (7 * GIB if "available" in text else None)
+
+
+def test_the_last_interval_of_vmstat_counts() -> None:
+    heading = "procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----\n"
+    line = " {} {}      0 812344 123132 54312344    0    0   120  8212  412  812  3  2 30 65  0\n"
+    (node,) = rows({"cmd:vmstat 1": f"{heading}{line.format(3, 1)}{line.format(2, 40)}"})
+    assert (node.tasks_running, node.tasks_blocked) == (2, 40)  # type: ignore[attr-defined]
+
+
+def test_tasks_in_d_state_without_arguments_of_programs() -> None:
+    assert b"hunter2" not in kept_listing(f"{HEAD}{STUCK}{SHELL}".encode())
+    assert b"hunter2" not in kept_listing(f"{STUCK}{SHELL}mysql -phunter2\n".encode())
+    found = rows({"cmd:ps aux": kept_listing(f"{HEAD}{STUCK}{SHELL}".encode()).decode()})
+    assert found == [BlockedTasks(1), BlockedTask(1203, 0.0, 1203, "md12_raid6", kernel=True, wait=None, switches=None)]
+
+
+def test_functions_in_which_tasks_wait() -> None:
+    text = "    PID STAT WCHAN            COMMAND\n"
+    text += "   1203 D    md_flush_request md12_raid6\n     77 Ds   -                sync\n"
+    found = [row for row in rows({"cmd:ps -eo pid,stat,wchan:32,comm": text}) if isinstance(row, BlockedTask)]
+    assert [(row.name, row.wait) for row in found] == [("md12_raid6", "md_flush_request"), ("sync", None)]
+
+
+def test_a_list_that_is_only_a_part_shows_no_absence_of_blocked_tasks() -> None:
+    screen = "top - 14:02:11 up 33 days,  2:01,  3 users,  load average: 1.00, 1.00, 1.00\nTasks: 312 total\n\n"
+    screen += "    PID USER      PR  NI    VIRT    RES    SHR S  %CPU  %MEM     TIME+ COMMAND\n"
+    screen += "   2211 root      20   0   10212   3212   1212 S   0,0   0,0   0:00.11 bash\n"
+    assert not any(isinstance(row, BlockedTasks) for row in rows({"cmd:top": screen}))
+    assert BlockedTasks(0) in rows({"cmd:ps aux": f"{HEAD}{SHELL}"})
+    assert "tasks-stuck tasks" in ruled_out(judged(f"[root@a ~]# ps aux\n{HEAD}{SHELL}[root@a ~]# ".encode()))
+    for text in (f"{HEAD}{SHELL}", f"[root@a ~]# ps aux | grep -v root\n{HEAD}{SHELL}[root@a ~]# "):
+        assert "tasks-stuck tasks" not in ruled_out(judged(text.encode()))
+
+
+def test_none_of_these_outputs_is_missed() -> None:
+    with pytest.raises(Absent):
+        rows({})

@@ -1,0 +1,114 @@
+"""Texts of several nodes: each of them is judged, and nothing of one ends a finding of another."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from sdstop.cli import command as cli
+from sdstop.core.headline import CRITICAL, OK
+from sdstop.pasted.nodes import heading, headings, marked
+from sdstop.pasted.reader import read_nodes
+from tests.pasted.corpus import FORMS
+
+ASK = "cat /proc/mdstat"
+GOOD = """Personalities : [raid1]
+md0 : active raid1 sdb1[1] sda1[0]
+      976630336 blocks super 1.2 [2/2] [UU]
+
+unused devices: <none>
+"""
+BAD = GOOD.replace("sdb1[1] sda1[0]", "sda1[0]").replace("[2/2] [UU]", "[2/1] [U_]")
+TEXTS = {"san1": GOOD, "san2": BAD, "san3": GOOD}
+
+
+SEVERAL = {
+    "ansible": "".join(f"{node} | CHANGED | rc=0 >>\n{text}" for node, text in TEXTS.items()),
+    "ansible, a node that is down": "".join(f"{node} | SUCCESS | rc=0 >>\n{text}\n" for node, text in TEXTS.items())
+    + 'san4 | UNREACHABLE! => {\n    "changed": false,\n    "msg": "Failed to connect"\n}\n',
+    "pdsh": "".join(f"{node}: {line}\n" for node, text in TEXTS.items() for line in text.splitlines()),
+    "pdsh, lines alternate": "".join(
+        f"{node}: {line}\n"
+        for rows in zip(*(text.splitlines() for text in TEXTS.values()), strict=True)
+        for node, line in zip(TEXTS, rows, strict=True)
+    ),
+    "clush": "".join(f"---------------\n{node}\n---------------\n{text}" for node, text in TEXTS.items()),
+    "headings": "".join(f"## {node}:\n```\n{text}```\n" for node, text in TEXTS.items()),
+    "salt": "".join(
+        f"{node}:\n" + "".join(f"    {line}\n" for line in text.split("\n")) for node, text in TEXTS.items()
+    ),
+    "prompts": "".join(f"[root@{node} ~]# {ASK}\n{text}[root@{node} ~]#\n" for node, text in TEXTS.items()),
+    "ssh": "".join(f"anna@jump:~$ ssh {node} {ASK}\n{text}" for node, text in TEXTS.items()) + "anna@jump:~$ ",
+}
+
+
+@pytest.mark.parametrize("text", SEVERAL.values(), ids=SEVERAL)
+def test_each_node_of_a_text_is_judged(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "ticket.txt"
+    file.write_text(text)
+    assert cli.execute(["check", "--from", str(file)]) == CRITICAL
+    assert "array-degraded md0 on san2: NO REDUNDANCY" in capsys.readouterr().out
+    cli.execute(["report", "--format", "json", "--from", str(file)])
+    said = json.loads(capsys.readouterr().out)
+    assert [host["name"] for host in said["hosts"]] == list(TEXTS)
+    assert [(each["rule"], each["host"]) for each in said["findings"]] == [("array-degraded", "san2")]
+    assert all([each["use"] for each in host["texts"] if each["key"]] == ["read"] for host in said["hosts"])
+
+
+def test_a_healthy_node_beside_another_is_good_where_its_end_is_shown(tmp_path: Path) -> None:
+    file = tmp_path / "ticket.txt"
+    file.write_text(SEVERAL["ansible"].replace(BAD, GOOD))
+    assert cli.execute(["check", "--from", str(file)]) == OK
+
+
+def test_the_text_report_lists_the_blocks_of_each_node(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = f"Hello,\n\n{SEVERAL['prompts']}\n[root@san2 ~]# megacli -PDList\nFirmware state: Failed\n"
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    assert cli.execute(["report", "--from", "-"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("3 nodes: 1 finding: 1 critical")
+    for node in TEXTS:
+        assert f"TEXT OF {node}" in said
+    assert '"Hello,"' in said
+    assert '"megacli: Firmware state: Failed"' in said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"[root@san1 ~]# {ASK}\n{GOOD}[root@san1 ~]# ",
+        f"san1 | CHANGED | rc=0 >>\n{GOOD}",
+        f"md0:\n{GOOD}\nmd1:\n{GOOD}",
+        f"step1:\n{GOOD}\nstep2:\n{BAD}",
+    ],
+)
+def test_one_node_is_not_divided(text: str) -> None:
+    assert len(read_nodes(text.encode(), FORMS)) == 1
+
+
+@pytest.mark.parametrize("name", ["sda1", "md127", "disk12", "osd.3", "eth0", "slot4", "nvme0n1", "bond0"])
+def test_things_with_numbers_are_no_nodes(name: str) -> None:
+    other = name.replace(name[-1], "9")
+    assert headings([f"{name}:", "text", f"{other}:"]) == {}
+
+
+def test_a_heading_of_a_tool_shows_the_end_of_the_output_above_it() -> None:
+    tool = heading(marked("san1 | CHANGED | rc=0 >>"))
+    assert tool is not None
+    assert (tool.host, tool.ends) == ("san1", True)
+    people = headings(["on san1:", "", "and then", "**san2**"])
+    assert {line: (found.host, found.ends) for line, found in people.items()} == {
+        "on san1:": ("san1", False), "**san2**": ("san2", False),
+    }  # fmt: skip
+    assert headings(["san1:", "san1:", "db1:"]) == {}
+
+
+def test_a_line_of_an_output_is_no_heading() -> None:
+    lines = "Node List:\n  * Online: [ node1 node2 ]\n\nMigration Summary:\n  * Node: node1:\n  * Node: node2:\n"
+    assert headings(lines.split("\n"))
+    assert len(read_nodes(f"# crm_mon -1\nCluster Summary:\n  * Stack: corosync\n{lines}# ".encode(), FORMS)) == 1
