@@ -217,6 +217,7 @@ class RecordingWriter:
             store.execute("CREATE INDEX block_times ON block (run, last)")
             store.execute("CREATE INDEX changed_blocks ON changed (block)")
             store.execute("COMMIT")
+            store.execute("PRAGMA wal_checkpoint(PASSIVE)")
         elif version == FIRST_VERSION:
             store.execute("BEGIN IMMEDIATE")
             store.execute(TABLES["minute"])
@@ -249,7 +250,13 @@ class RecordingWriter:
         self._store.execute("COMMIT")
         self._minutes = []
         self._store.execute("PRAGMA incremental_vacuum")
+        self._into_file()
         return number
+
+    def _into_file(self) -> None:
+        """Move the log to the file itself, because people copy that alone, and the log can hold hours of a node."""
+        with contextlib.suppress(sqlite3.Error):  # it is in the log, and readers use both
+            self._store.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
 
     def _named(self, key: str) -> int:
         number = self._names.get(key)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -26,7 +27,8 @@ class Layout(Struct, frozen=True):
     far_set: int | None = None
 
 
-def copies(layout: Layout) -> set[frozenset[int]]:
+@lru_cache(256)
+def copies(layout: Layout) -> frozenset[frozenset[int]]:
     """Return all sets of slots that hold the same data in a raid10, according to md's geometry.
 
     The near copies of chunk c occupy consecutive slots from c * near % disks. A far copy is `near` slots further,
@@ -34,7 +36,7 @@ def copies(layout: Layout) -> set[frozenset[int]]:
     """
     disks = layout.raid_disks
     if not 0 < disks <= LARGEST:
-        return set()
+        return frozenset()
     size = min(max(layout.far_set or disks, 1), disks)
     last = (disks // size - 1) * size
     found = set()
@@ -44,7 +46,7 @@ def copies(layout: Layout) -> set[frozenset[int]]:
             slot = (chunk * layout.near_copies + near) % disks
             slots.update(_far(slot, layout, size, last))
         found.add(frozenset(slots))
-    return found
+    return frozenset(found)
 
 
 def _far(slot: int, layout: Layout, size: int, last: int) -> Iterator[int]:

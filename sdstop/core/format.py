@@ -211,6 +211,11 @@ def times_in(zone: tzinfo | None) -> Iterator[None]:
         _ZONE.reset(before)
 
 
+def zone_shown() -> tzinfo | None:
+    """Return the zone of times; None is that of this terminal, whose offset depends on the time."""
+    return _ZONE.get()
+
+
 def zoned(taken: float) -> datetime:
     """Return Unix seconds as a datetime in the zone of times, clamped to the supported range."""
     zone, seconds = _ZONE.get(), min(max(taken, 0.0), _LATEST - 86_400)

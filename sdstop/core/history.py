@@ -273,11 +273,12 @@ class History:
         keep: float = KEEP,
         past: Past | None = None,
         large: int = LARGE,
+        topologies: Topologies | None = None,
     ) -> None:
         """Start empty; `providers` are the collectors by family.
 
         `past` is that of another history, which alone adds to it, for a history that looks back. Tables with `large`
-        rows are packed when they are old.
+        rows are packed when they are old. `topologies` are those of a history of the same node.
         """
         self._providers = providers
         self._adds = past is None
@@ -286,7 +287,7 @@ class History:
         self._large = large
         self._ring: deque[Snapshot] = deque()
         self._packed: dict[str, Sequence[tuple[Rows, ColumnarRows]]] = {}
-        self._topologies = Topologies()
+        self.topologies = Topologies() if topologies is None else topologies.copy()
         self._distinct = DistinctRuns()
 
     def add(self, shot: Snapshot) -> None:
@@ -315,7 +316,7 @@ class History:
         """Return all snapshots as one window, or None if there are none."""
         if not self._ring:
             return None
-        return Window(tuple(self._ring), evidence, self._providers, self.past, self._topologies, self._distinct)
+        return Window(tuple(self._ring), evidence, self._providers, self.past, self.topologies, self._distinct)
 
     @property
     def numbers(self) -> range:
@@ -334,4 +335,4 @@ class History:
         start = next(at for at, shot in enumerate(shots) if shots[-1].monotonic - shot.monotonic <= seconds)
         start = min(start, max(len(shots) - FEWEST, 0))
         distinct = self._distinct if shots[-1] is self._ring[-1] else DistinctRuns()
-        return Window(tuple(shots[start:]), evidence, self._providers, self.past, self._topologies, distinct)
+        return Window(tuple(shots[start:]), evidence, self._providers, self.past, self.topologies, distinct)

@@ -39,16 +39,19 @@ def typed_time(text: str, newest: float, zone: tzinfo | None) -> float:
         raise ValueError("invalid time")
     year, month, day, hour, minute, second = found.groups()
     here = moment(newest)
-    here = here if text.endswith("Z") else here.astimezone(zone)
+    if not text.endswith("Z"):
+        here = here.astimezone(zone) if zone is not None else here.astimezone().replace(tzinfo=None)
     try:
         chosen = here.replace(hour=int(hour), minute=int(minute), second=int(second or 0), microsecond=0)
         if year:
             chosen = chosen.replace(year=int(year), month=int(month), day=int(day))
     except ValueError as error:
         raise ValueError("no such time") from error
-    if not year and chosen.timestamp() > newest:
-        chosen -= timedelta(days=1)
-    return chosen.timestamp()
+    times = [chosen.replace(fold=fold).timestamp() for fold in (1, 0)]  # twice where clocks are set back
+    past = next((each for each in times if each <= newest), None)
+    if past is None and not year:
+        return (chosen - timedelta(days=1)).replace(fold=1).timestamp()
+    return times[-1] if past is None else past
 
 
 class Period(Struct, frozen=True):

@@ -287,13 +287,18 @@ class Session:
         """Return a window of a frame and the one before it, from the state known last."""
         if index < 1 or self.timeline.frames[index].fresh:
             return None
-        history = History(self._providers, KEEP, self._history.past, self._large)
+        history = self._looking_back(KEEP)
         replay = self._moved(history, index)
         if replay is None:
             replay = Replay(self.collectors, known=self.origin.collectors, guard=self.guard)
             for frame in self.timeline.recall(index - 1, index + 1):
                 self._add(history, replay, frame)
         return history.window_at(self.timeline.frames[index].number, KEEP, evidence)
+
+    def _looking_back(self, seconds: float) -> History:
+        """Return an empty history of other frames of the node, which probably has the same topology there."""
+        near = self._back[1] if self._back is not None else self._history
+        return History(self._providers, seconds, self._history.past, self._large, near.topologies)
 
     def _moved(self, history: History, index: int) -> Replay | None:
         """Add the states at a frame and the one before it to an empty history, from the state known last."""
@@ -319,7 +324,7 @@ class Session:
         frames = self.timeline.frames
         number, held = frames[index].number, self._back[1].numbers if self._back is not None else range(0)
         spare = SPARE if held and held.start <= number < held.stop else self._at_hand
-        history = History(self._providers, KEEP + spare, self._history.past, self._large)
+        history = self._looking_back(KEEP + spare)
         start = self._before(self._before(index, KEEP), spare)
         replay = self._moved(history, start + 1) if start < index else None
         if replay is None:

@@ -380,6 +380,12 @@ class Topologies:
         """Start without one."""
         self._known: tuple[dict[type[Reading], tuple[Any, DeclaredTable]], Topology] | None = None
 
+    def copy(self) -> Topologies:
+        """Return one that starts with the topology known here, for snapshots of another time of the same node."""
+        made = Topologies()
+        made._known = self._known
+        return made
+
     def of(self, tables: Mapping[type[Reading], Mapping[Hashable, Reading]]) -> Topology:
         """Return the topology of tables; a table that is the same object as before is not read again."""
         before, topology = self._known or ({}, None)

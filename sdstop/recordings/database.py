@@ -28,7 +28,7 @@ from msgspec.structs import replace
 
 from sdstop.core.block import BaseTexts, Block, BlockMoment, OpenBlock, block_moments, original_text
 from sdstop.core.evidence import RAN, Evidence, Frame, Origin, RunMark
-from sdstop.core.format import plural, safe
+from sdstop.core.format import bytes_, plural, safe
 from sdstop.core.minute import Minute
 from sdstop.core.versions import Damaged
 
@@ -49,6 +49,8 @@ TABLES = {
     " data BLOB NOT NULL)",
 }
 """Statements that create the tables. `first` and `last` are the Unix times of a block's first and last frame."""
+_UNWRITABLE = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY})
+"""Errors of a folder in which the index of the log cannot be created."""
 MOST_FRAMES = 100_000
 """Maximum number of frames in a block."""
 _MOST_MINUTES = 200_000
@@ -241,6 +243,11 @@ class Recording:
             self._note(f"known evidence {error}")
             return {}, {}
 
+    def holds(self, number: int) -> bool:
+        """Return whether a block was not dropped for its age since the file was opened. Raises NoRecording."""
+        with self._reading():
+            return self._store.execute("SELECT 1 FROM block WHERE id = ?", (number,)).fetchone() is not None
+
     def opened(self, number: int) -> OpenBlock | None:
         """Return a block whose evidence is read when asked for; None if it is damaged, which is noted, or dropped."""
         return self._block(number)
@@ -265,14 +272,16 @@ class Recording:
             store = sqlite3.connect(f"{where}?mode=ro", uri=True, timeout=5.0, check_same_thread=False)
             try:
                 store.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-            except (sqlite3.OperationalError, UnicodeDecodeError):
+            except (sqlite3.OperationalError, UnicodeDecodeError) as error:
                 store.close()
-                if growing:
+                if growing and getattr(error, "sqlite_errorcode", 0) & 0xFF not in _UNWRITABLE:
                     raise
                 alone = f"{where}?mode=ro&immutable=1"  # in a directory that is read-only
                 store = sqlite3.connect(alone, uri=True, check_same_thread=False)
+                if growing:
+                    self._note(f"{self._path.name}-wal cannot be read in a read-only folder; newer frames are missing")
         except (sqlite3.Error, UnicodeDecodeError) as error:  # messages quote the file
-            raise NoRecording(f"cannot be opened: {safe(error)}") from error
+            raise NoRecording(_cut(self._path) or f"cannot be opened: {safe(error)}") from error
         return store
 
     @contextlib.contextmanager
@@ -281,13 +290,15 @@ class Recording:
             with self._lock:
                 yield
         except (sqlite3.Error, msgspec.MsgspecError, OverflowError, ValueError, Damaged) as error:
-            raise NoRecording(f"is damaged: {safe(error)}") from error
+            raise NoRecording(_cut(self._path) or f"is damaged: {safe(error)}") from error
 
     def _check(self) -> None:
         (application,) = self._store.execute("PRAGMA application_id").fetchone()
         (version,) = self._store.execute("PRAGMA user_version").fetchone()
         if application != APPLICATION:
-            raise NoRecording("is an SQLite database, not a recording")
+            (tables,) = self._store.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+            grows = "is an empty SQLite database; a recording that grows has its frames in the file FILE-wal beside it"
+            raise NoRecording("is an SQLite database, not a recording" if tables else grows)
         if version not in {FIRST_VERSION, VERSION}:
             raise NoRecording(f"has version {version} of the recording's schema (supported: {VERSION})")
         self._has_minutes = version == VERSION
@@ -350,12 +361,16 @@ class Recording:
     def _known(
         self, run: RecordedRun, before: int, names: Sequence[int] | None = None
     ) -> tuple[dict[str, Evidence], dict[str, RunMark]]:
-        """Return the newest version of all evidence, and the last run of all collectors, before a block."""
+        """Return the newest version of all evidence, and the last run of all collectors, before a block.
+
+        Nothing is known before a block that was dropped for its age: the base may be newer than it.
+        """
         with self._reading():
             only = "" if names is None else f" AND name.id IN ({','.join(str(int(name)) for name in names)})"
             found = self._store.execute(
-                f"SELECT key, data FROM base JOIN name ON name.id = name WHERE run = ?{only}",  # noqa: S608  # numbers
-                (run.id,),
+                "SELECT key, data FROM base JOIN name ON name.id = name WHERE run = ?"  # noqa: S608  # numbers
+                f" AND ? >= (SELECT min(id) FROM block WHERE block.run = base.run){only}",
+                (run.id, before),
             )
             base = {original_text(_text(key)): _bytes(data) for key, data in found.fetchall()}
             newest = self._store.execute(
@@ -411,6 +426,20 @@ class Recording:
                 self._newest_base = number, Block.loaded(data).opened()
             found = self._newest_base[1]
         return None if found is None else found.first_text
+
+
+def _cut(path: Path) -> str:
+    """Return that a file is shorter than its header states (sqlite.org/fileformat2.html, 1.3), "" if it is not."""
+    try:
+        with path.open("rb") as file:
+            head, size = file.read(100), os.fstat(file.fileno()).st_size
+    except OSError:
+        return ""
+    if len(head) < 100 or head[24:28] != head[92:96]:  # otherwise the number of pages does not hold
+        return ""
+    page, pages = int.from_bytes(head[16:18], "big"), int.from_bytes(head[28:32], "big")
+    whole = (page if page > 1 else 1 << 16) * pages
+    return f"is cut: it has {bytes_(size)} of {bytes_(whole)}" if size < whole else ""
 
 
 def _bytes(value: object) -> bytes:

@@ -14,6 +14,7 @@ from sdstop.analysis.load_course import LoadCourse, LoadMetric
 from sdstop.core.format import clock
 from sdstop.core.forward import ForwardPass
 from sdstop.core.guard import Part
+from sdstop.core.heap import return_large_blocks
 from sdstop.core.judging import Judging
 from sdstop.core.model import schema
 from sdstop.core.session import Look, Session
@@ -104,7 +105,11 @@ class Dashboard(Commands):
         self.set_interval(1.0, self._watch)
         self.ticking = self.set_interval(_TICK, self._play)
         families = {family for collector in self.session.collectors for family in collector.families}
-        steps = (*(partial(getattr, entry, "made_of") for entry in VIEWS), *(partial(schema, f) for f in families))
+        steps: tuple[Callable[[], object], ...] = (
+            return_large_blocks,
+            *(partial(getattr, entry, "made_of") for entry in VIEWS),
+            *(partial(schema, f) for f in families),
+        )
         self.set_timer(_SOON, lambda: self.prepare(steps))
         self.paint()
         if self.compared is not None:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from sdstop.core.duration import seconds_of
 from sdstop.core.evidence import Frame
 from sdstop.core.finding import Finding
-from sdstop.core.format import clock, zoned
+from sdstop.core.format import clock, zone_shown
 from sdstop.core.period import FORMS, typed_time
 from sdstop.core.session import Look, Session
 from sdstop.tui.lookup import Lookup
@@ -215,6 +215,6 @@ class Playhead:
         if ahead is not None and look is not None:
             return look.now.taken + ahead
         try:
-            return typed_time(text, newest, zoned(newest).tzinfo)
+            return typed_time(text, newest, zone_shown())
         except ValueError as error:
             raise ValueError(f"{error}; use {FORMS} or +30s (from here)") from error

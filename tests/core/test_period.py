@@ -1,5 +1,6 @@
 """Moments as people type them, and parts of what was recorded."""
 
+import time
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
@@ -28,6 +29,35 @@ BERLIN = ZoneInfo("Europe/Berlin")
 )
 def test_a_moment_is_in_the_zone_of_the_node(text: str, said: str) -> None:
     found = typed_time(text, NEWEST, BERLIN)
+    assert f"{datetime.fromtimestamp(found, UTC):%Y-%m-%d %H:%M:%S}" == said
+
+
+@pytest.mark.needs("zones")
+@pytest.mark.parametrize("zone", ["node", "terminal"])
+@pytest.mark.parametrize(
+    ("text", "newest", "said"),
+    [
+        ("01:59:40", "2026-11-01 06:00:32", "2026-11-01 05:59:40"),  # the second one is still to come
+        ("01:00:10", "2026-11-01 06:00:32", "2026-11-01 06:00:10"),
+        ("01:30", "2026-11-01 09:00:00", "2026-11-01 06:30:00"),
+        ("2026-11-01 01:30", "2026-11-01 06:00:32", "2026-11-01 05:30:00"),
+        ("01:30", "2026-11-02 05:00:00", "2026-11-01 06:30:00"),
+        ("02:30", "2026-11-01 06:00:32", "2026-10-31 06:30:00"),
+        ("2026-10-31 12:00", "2026-11-02 12:00:00", "2026-10-31 16:00:00"),  # another offset than that of now
+        ("2026-11-03 12:00", "2026-11-02 12:00:00", "2026-11-03 17:00:00"),
+    ],
+)
+def test_a_time_where_clocks_are_set_back_is_the_last_one_that_is_over(
+    text: str, newest: str, said: str, zone: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        now = datetime.fromisoformat(f"{newest}+00:00").timestamp()
+        found = typed_time(text, now, ZoneInfo("America/New_York") if zone == "node" else None)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
     assert f"{datetime.fromtimestamp(found, UTC):%Y-%m-%d %H:%M:%S}" == said
 
 

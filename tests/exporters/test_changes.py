@@ -52,7 +52,7 @@ def test_a_repaired_story_reads_as_what_the_fix_did(before: str, after: str, rul
     assert any(words in each.why for each in gone)
     assert not found.worse
     said = text.text(found)
-    assert "FINDINGS\n  gone" in said
+    assert f"FINDINGS\n  {'gone' if found.same_host else 'only A'} " in said
     back = pair(after, before)
     assert back.worse
     assert {each.change for each in back.findings if each.finding.rule == rule} == {FindingChange.NEW}
@@ -139,6 +139,16 @@ def test_two_hosts_are_said() -> None:
 def test_things_of_two_hosts_are_not_added_or_removed() -> None:
     said = {change for change, _, _ in rows.things(pair("layers-misplaced", "layers-in-place"))}
     assert said == {"only in A", "only in B"}
+
+
+def test_findings_of_two_hosts_have_neither_begun_nor_ended() -> None:
+    found = pair("scaleio-tight", "scaleio-roomy")
+    assert rows.title(found).startswith("A (sds07) to B (ops1): findings: 11 only A;")
+    assert {row.change for row in rows.findings(found)} == {"only A"}
+    said = text.text(found)
+    assert "Not in B: cloud1/sas10k\n" in said
+    assert "Cloud1" not in said
+    assert {row.change for row in rows.findings(pair("md-degraded", "md-rebuild-running"))} == {"only B", "less in B"}
 
 
 def test_a_boot_between_them_and_other_policies_are_said() -> None:

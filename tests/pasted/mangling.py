@@ -245,6 +245,9 @@ TOOLS: dict[str, Mangler] = {
     "jira-code": lambda text: f"{{code:bash|title=output}}\n{text}{{code}}\n",
     "jira-quote": lambda text: f"{{quote}}\n{text}{{quote}}\n",
     "slack": lambda text: f"Anna Schmidt  12:03 PM\n{text}\nBert  12:05 PM\nthanks, looks bad\n",
+    "slack-code": lambda text: (
+        f"Anna Schmidt  12:03 PM\nhere it is\n```{text.rstrip()}```\nBert  12:05 PM\nlooks bad\n"
+    ),
     "mail": lambda text: f"{_MAIL[0]}{text}{_MAIL[1]}",
     "pdf": _lines_as(
         lambda lines: "\n".join(

@@ -108,7 +108,7 @@ def test_prompts_name_what_was_run(prompt: str) -> None:
 
 
 def test_what_another_command_printed_is_left_out() -> None:
-    text = f"root@san1:~# cat /proc/mdstat\n{MDSTAT}root@san1:~# uptime\n 1 day\n"
+    text = f"root@san1:~# cat /proc/mdstat\n{MDSTAT}root@san1:~# lsusb\n Bus 001\n"
     origin, (frame,) = read_pasted(text.encode(), TEXTS)
     assert [item.data.decode() for item in frame.evidence] == [MDSTAT]
     assert "unrecognized lines, ignored: 1" in origin.note

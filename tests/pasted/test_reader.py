@@ -209,7 +209,7 @@ TICKET = f"""Hi,
 [root@san1 ~]# cat /proc/mdstat
 {MDSTAT}[root@san1 ~]# zpool status
 internal error: cannot open libzfs
-[root@san1 ~]# uptime
+[root@san1 ~]# lsusb
  07:20:01 up 3 days
 """
 

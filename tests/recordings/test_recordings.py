@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -216,6 +217,53 @@ def test_it_is_read_while_it_is_written_by_two_readers(path: Path) -> None:
     assert more > seen[0] >= 62
 
 
+def test_a_copy_of_the_file_alone_while_it_grows_has_all_blocks(path: Path, tmp_path: Path) -> None:
+    with RecordingWriter(path, ORIGIN, ENDLESS) as writer:
+        shutil.copy(path, tmp_path / "begun.sdstop")
+        for second in range(100):
+            writer.add(frame(second))
+        shutil.copy(path, tmp_path / "copy.sdstop")
+    with pytest.raises(OpenError, match="is a recording without a frame"):
+        open_capture(tmp_path / "begun.sdstop")
+    _, frames = open_capture(tmp_path / "copy.sdstop")
+    assert [each.number for each in frames] == list(range(1, 94))
+
+
+def test_a_reader_delays_what_the_file_alone_has_and_loses_nothing(path: Path, tmp_path: Path) -> None:
+    with RecordingWriter(path, ORIGIN, ENDLESS) as writer:
+        for second in range(40):
+            writer.add(frame(second))
+        with sqlite3.connect(path, isolation_level=None) as reader:
+            reader.execute("BEGIN")
+            reader.execute("SELECT count(*) FROM block").fetchone()
+            for second in range(40, 140):
+                writer.add(frame(second))
+            assert not writer.trouble
+        reader.close()
+        for second in range(140, 180):
+            writer.add(frame(second))
+        shutil.copy(path, tmp_path / "copy.sdstop")
+        assert len(open_capture(path)[1]) == len(open_capture(tmp_path / "copy.sdstop")[1]) == 155
+
+
+def test_an_empty_database_may_be_the_file_of_a_recording_that_grows(path: Path) -> None:
+    store = sqlite3.connect(path)
+    store.execute("PRAGMA user_version = 0")
+    store.execute("VACUUM")
+    store.close()
+    with pytest.raises(NoRecording, match="is an empty SQLite database; a recording that grows has its frames in"):
+        Recording(path)
+
+
+@pytest.mark.parametrize("left", [100, 4096, 5000, 0.5, -4096])
+def test_a_file_that_is_cut_is_called_so(path: Path, left: float) -> None:
+    write(path, range(100))
+    data = path.read_bytes()
+    path.write_bytes(data[: round(left * len(data)) if 0 < left < 1 else int(left)])
+    with pytest.raises(OpenError, match=r"is cut: it has [\d.]+K? of [\d.]+K$"):
+        open_capture(path)
+
+
 def test_another_writer_is_refused(path: Path) -> None:
     with RecordingWriter(path, ORIGIN, ENDLESS) as writer:
         writer.add(frame(0))
@@ -384,58 +432,56 @@ def test_a_kill_at_each_write_of_the_file_leaves_whole_blocks(path: Path, tmp_pa
         assert known(frames[:1])["cmd:lspci"] == b"once\n"
 
 
-def test_a_power_cut_after_each_write_of_the_log_leaves_whole_blocks(path: Path, tmp_path: Path) -> None:
-    """The log is cut between its pages, where one write ends, and within each."""
-    log = Path(f"{path}-wal")
-    writer = RecordingWriter(path, ORIGIN, ENDLESS)
-    for second in range(100):
-        writer.add(frame(second))
-    store, written = path.read_bytes(), log.read_bytes()
-    writer.close()
-    page = int.from_bytes(written[8:12], "big") + 24
-    pages = (len(written) - 32) // page
-    assert pages > 20
-    cut, whole = tmp_path / "cut.sdstop", 0
-    for length in sorted({0, 16, 32, *(32 + page * n + more for n in range(pages) for more in (0, 24, page // 2))}):
-        for old in tmp_path.glob("cut.*"):
-            old.unlink()
-        cut.write_bytes(store)
-        Path(f"{cut}-wal").write_bytes(written[:length])
-        try:
-            with Recording(cut) as recording:
-                frames = list(recording.frames(recording.runs[-1], 0, START + 1e6))
-                assert recording.notes == []
-        except NoRecording:
-            assert not whole
-            continue
-        assert len(frames) % 31 == 0
-        assert len(frames) >= whole
-        whole = len(frames)
-    assert whole >= 62
+def test_a_power_cut_after_each_write_leaves_whole_blocks(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A block is written to the log, page by page over an older log, and from there to the file; each write is cut."""
+    log, moved = Path(f"{path}-wal"), RecordingWriter._into_file
+    steps: list[tuple[bytes, bytes, bytes]] = []
+    """The file before a block is moved into it, the log, and the file after that."""
+
+    def noted(writer: RecordingWriter) -> None:
+        before, written = path.read_bytes(), log.read_bytes()
+        moved(writer)
+        steps.append((before, written, path.read_bytes()))
+
+    monkeypatch.setattr(RecordingWriter, "_into_file", noted)
+    with RecordingWriter(path, ORIGIN, ENDLESS) as writer:
+        for second in range(155):
+            writer.add(frame(second))
+    assert len(steps) == 5
+    older = b""
+    for blocks, (before, written, after) in enumerate(steps[:5], 1):
+        page = int.from_bytes(written[8:12], "big") + 24
+        ends = {0, 16, 32, *range(32, len(written) + 1, page)}
+        counts = [
+            _blocks(tmp_path, before, written[:length] + older[length:])
+            for length in sorted(ends | {end + 24 for end in ends} | {end + page // 2 for end in ends})
+        ]
+        assert counts == sorted(counts)
+        assert {counts[0], counts[-1]} == {blocks - 1, blocks}
+        assert len(counts) > 12
+        for length in range(0, len(after), 2048):  # within pages, too
+            assert _blocks(tmp_path, after[:length] + before[length:], written) == blocks
+        assert _blocks(tmp_path, after, b"") == blocks
+        older = written
 
 
-def test_a_power_cut_at_any_length_of_the_log_leaves_whole_blocks(path: Path, tmp_path: Path) -> None:
-    log = Path(f"{path}-wal")
-    writer = RecordingWriter(path, ORIGIN, ENDLESS)
-    for second in range(200):
-        writer.add(frame(second))
-    store, written = path.read_bytes(), log.read_bytes()
-    writer.close()
-    whole = 0
-    for number, length in enumerate(range(0, len(written), max(len(written) // 40, 1))):
-        cut = tmp_path / f"cut{number}.sdstop"
-        cut.write_bytes(store)
-        Path(f"{cut}-wal").write_bytes(written[:length])
-        try:
-            with Recording(cut) as recording:
-                count = len(list(recording.frames(recording.runs[-1], 0, START + 1e6)))
-                assert recording.notes == []
-        except NoRecording:
-            continue
-        assert count % 31 == 0
-        assert count >= whole
-        whole = count
-    assert whole >= 124
+def _blocks(folder: Path, file: bytes, log: bytes) -> int:
+    """Return how many whole blocks a recording has after a cut, without any that is damaged."""
+    for old in folder.glob("cut.*"):
+        old.unlink()
+    cut = folder / "cut.sdstop"
+    cut.write_bytes(file)
+    Path(f"{cut}-wal").write_bytes(log)
+    try:
+        with Recording(cut) as recording:
+            frames = list(recording.frames(recording.runs[-1], 0, START + 1e6))
+            assert recording.notes == []
+    except NoRecording:
+        return 0
+    assert len(frames) % 31 == 0
+    return len(frames) // 31
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -522,6 +568,27 @@ def test_a_read_only_directory_is_enough(path: Path) -> None:
     finally:
         os.chmod(path.parent, 0o700)  # noqa: PTH101
     assert path.read_bytes() == before
+
+
+READ_ONLY = """
+mount --bind {folder} {folder} && mount -o remount,ro,bind {folder} && exec {python} -m sdstop report --from {file}
+"""
+
+
+@pytest.mark.needs("root")
+@pytest.mark.parametrize("left", [("-wal", "-shm"), ("-wal",), ()], ids=["log and index", "log", "nothing"])
+def test_the_file_of_a_dead_node_is_read_on_a_read_only_mount(path: Path, left: Sequence[str]) -> None:
+    with RecordingWriter(path, ORIGIN, ENDLESS) as writer:
+        for second in range(100):
+            writer.add(frame(second))
+        kept = {suffix: Path(f"{path}{suffix}").read_bytes() for suffix in ("", *left)}
+    for suffix, data in kept.items():
+        Path(f"{path}{suffix}").write_bytes(data)
+    script = READ_ONLY.format(folder=path.parent, python=sys.executable, file=path)
+    done = subprocess.run(["unshare", "-m", "bash", "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "93 frames over 1m32" in done.stdout
+    assert ("node.sdstop-wal cannot be read" in " ".join(done.stdout.split())) is (left == ("-wal",))
 
 
 @pytest.mark.parametrize("data", [b"hello", b"SQLite format 3\0" + bytes(200), b"\x1f\x8b" + bytes(50)])

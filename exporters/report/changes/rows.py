@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from sdstop.analysis.comparison.comparison import Comparison
-from sdstop.analysis.comparison.findings import BAD, ChangedFinding
+from sdstop.analysis.comparison.findings import BAD, ChangedFinding, FindingChange
 from sdstop.analysis.comparison.loads import LoadFigure
 from sdstop.analysis.comparison.settings import ChangedSetting, ThingChange
 from sdstop.analysis.comparison.sides import ComparedSide
@@ -25,6 +25,12 @@ _NAMED = 2
 
 _ONLY = {ThingChange.REMOVED: "only in A", ThingChange.ADDED: "only in B", ThingChange.RENAMED: "renamed"}
 """Words for things of two nodes, of which none was added or removed."""
+_DIFFERS = {
+    FindingChange.NEW: "only B", FindingChange.UNSEEN: "only B", FindingChange.WORSE: "worse in B",
+    FindingChange.GONE: "only A", FindingChange.LEFT: "only A", FindingChange.OVER: "only A",
+    FindingChange.BETTER: "less in B", FindingChange.CHANGED: "differs",
+}  # fmt: skip
+"""Words for findings of two nodes, of which none is new or repaired."""
 
 
 class ChangeRow(Struct, frozen=True):
@@ -44,8 +50,14 @@ def title(found: Comparison) -> str:
     if not found.changed:
         partly = " in the data that both have" if found.gaps or found.loads.missing else ""
         return f"{name}: nothing changed{partly}"
-    counts = [f"{count} {change.value}" for change, count in found.counts().items()]
-    heads = [f"findings: {', '.join(counts)}"] if counts else ["no finding changed"]
+    counts: dict[str, int] = {}
+    for change, count in found.counts().items():
+        counts[_word(found, change)] = counts.get(_word(found, change), 0) + count
+    heads = (
+        [f"findings: {', '.join(f'{count} {word}' for word, count in counts.items())}"]
+        if counts
+        else ["no finding changed"]
+    )
     properties = found.properties
     parts = {"thing": properties.things, "setting": properties.settings, "rate": found.loads.changed}
     rest = [plural(len(each), word) for word, each in parts.items() if each]
@@ -81,12 +93,18 @@ def same(found: Comparison) -> str:
     return f"Unchanged: {listed_all(parts)}."
 
 
+def _word(found: Comparison, change: FindingChange) -> str:
+    return change.value if found.same_host else _DIFFERS.get(change, change.value)
+
+
 def findings(found: Comparison) -> Iterator[ChangeRow]:
     """Yield the changed findings, the most important first."""
     for each in found.findings:
         finding = each.finding
         heading = f"{safe(subject_text(finding), 80)}: {finding.title or finding.rule}"
-        yield ChangeRow(each.change.value, finding.severity, heading, tuple(_finding_lines(each)), each.change in BAD)
+        yield ChangeRow(
+            _word(found, each.change), finding.severity, heading, tuple(_finding_lines(each)), each.change in BAD
+        )
 
 
 def _finding_lines(each: ChangedFinding) -> Iterator[str]:

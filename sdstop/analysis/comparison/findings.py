@@ -198,7 +198,7 @@ def _other_verdict(finding: Finding, side: ComparedSide, names: Mapping[str, str
     if isinstance(verdict, Unchecked):
         return _OtherVerdict(known=False, why=f"not checked in {place}: {verdict.reason}")
     if finding.rule in side.judgement.ran and not any(_is_there(side, subject) for subject in subjects):
-        return _OtherVerdict(known=True, why=f"{subjects[0]} is not in {place}", there=False)
+        return _OtherVerdict(known=True, why=f"not in {place}: {subjects[0]}", there=False)
     if _has_none(side, finding.rule):
         return _OtherVerdict(known=True, why=f"{place} has nothing that it could be about", there=False)
     return _OtherVerdict(known=False, why=f"not checked in {place}: {_unjudged(side, finding.rule)}")

@@ -72,8 +72,8 @@ _STATES = {
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     del limits
-    pools = {pool.pool for pool in window.rows(ThinPool).values()}  # thin-pool-filling judges these, and
-    pools |= {row.snapshot for row in window.rows(VolumeSnapshot).values()}  # snapshot-filling these
+    pools = {pool.pool for pool in window.rows(ThinPool).values()}  # thin-pool-filling judges these
+    snapshots = {row.snapshot for row in window.rows(VolumeSnapshot).values()}
     for row in window.rows(LogicalVolume).values():
         if row.path in pools:
             continue
@@ -84,6 +84,8 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield RuledOut(row.path, "no fault in the attributes of lvs")
         elif row.health == "partial":
             yield Unchecked("on a missing physical volume", row.path, calm=True)
+        elif row.path in snapshots:
+            yield Unchecked("judged by snapshot-filling", row.path, calm=True)
         elif row.told is not None:
             yield Unchecked("health of the volume unknown", row.path, calm=row.health is None)
 

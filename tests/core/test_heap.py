@@ -1,0 +1,43 @@
+"""Memory that is freed goes back to the system."""
+
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+from sdstop.core.heap import LARGE, return_large_blocks
+
+def resident():
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmRSS"))
+
+def churn():
+    "Free a large block, which raises glibc's thresholds, then small ones among which few stay."
+    bytes(30 << 20)
+    blocks = [bytearray(b"x" * (2 * LARGE)) for _ in range(40)]
+    kept = bytearray(b"x" * 2000)
+    del blocks
+    return kept
+
+done = return_large_blocks() if CALLED else False
+before = resident()
+kept = churn()
+print(done, resident() - before)
+"""
+
+
+def kept(*, called: bool) -> tuple[bool, int]:
+    """Return whether the C library agreed, and the KiB that a process keeps after large blocks were freed."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM.replace("CALLED", str(called))], check=True, capture_output=True, text=True
+    )
+    agreed, kibibytes = done.stdout.split()
+    return agreed == "True", int(kibibytes)
+
+
+def test_large_blocks_are_returned_when_they_are_freed() -> None:
+    agreed, left = kept(called=True)
+    if not agreed:
+        pytest.skip("the C library has no mallopt")
+    assert left < 2048
+    assert kept(called=False)[1] > 10 * 1024  # glibc keeps them by default
