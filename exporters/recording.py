@@ -20,10 +20,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sdstop.capture.kind import MAGIC
-from sdstop.core.block import Block, GrowingBlock, OpenBlock, stored_text
+from sdstop.core.block import Block, OpenBlock, stored_text
 from sdstop.core.evidence import RAN, Evidence, Frame, Origin, Outcome, RunMark
 from sdstop.core.expression import expression
 from sdstop.core.format import safe
+from sdstop.core.growing_block import GrowingBlock
 from sdstop.core.minute import Minute
 from sdstop.core.versions import Damaged
 from sdstop.exporters.minutes import MinuteMeter

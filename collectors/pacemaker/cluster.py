@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated, ClassVar
 
 from sdstop.collectors.pacemaker import crm_mon, crm_mon_text
 from sdstop.collectors.pacemaker.corosync import CONFIGURED, COROSYNC, KIND, parse_name
 from sdstop.collectors.pacemaker.crm_mon import MON, MON_OLD, parse_status
+from sdstop.collectors.pacemaker.readings import ClusterConstraint, ClusterPolicy, ClusterResource
 from sdstop.collectors.pacemaker.status import (
     UNPROMOTED,
     Failure,
@@ -22,7 +22,7 @@ from sdstop.core.evidence import command_key
 from sdstop.core.expression import expression
 from sdstop.core.form import outputs
 from sdstop.core.host import Absent, Denied, Failed, Host, Malformed, Output, TimedOut, Unreadable
-from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
+from sdstop.core.model import Reading
 from sdstop.core.refusal import NO_PACEMAKER
 from sdstop.readings.cluster import Cluster, ClusterNode
 
@@ -31,132 +31,6 @@ _WATCHDOG = r'name="(?:have-watchdog|stonith-watchdog-timeout)"'
 _PROPERTY = expression(r'<nvpair [^>]*\bname="([\w-]+)" value="([^"]*)"')
 _DISCONNECTED = frozenset({102, 107})
 """Exit codes of crm_mon if Pacemaker is not running: CRM_EX_DISCONNECT, and ENOTCONN before 2.0."""
-
-
-RESOURCE_STATES = (
-    "blocked", "multiple", "failed", "unclean", "stopped", "unpromoted", "ignored", "partial", "starting", "disabled",
-    "orphaned", "unmanaged", "running",
-)  # fmt: skip
-"""States of a resource, worst first."""
-
-
-class ClusterResource(Reading, frozen=True, kw_only=True):
-    """A resource managed by a high-availability cluster; the instances of a clone share a row.
-
-    States, worst first: blocked (neither stopped nor moved until an administrator acts), multiple (active on several
-    nodes, although it may run once), failed, unclean (last known on nodes that are lost and not fenced), stopped,
-    unpromoted, ignored (its monitor fails, and on-fail=ignore keeps it listed as running), partial (stopped on an
-    online node where it failed), starting, disabled, orphaned (no longer configured), unmanaged, running.
-    """
-
-    family: ClassVar[str] = "cluster_resource"
-    title: ClassVar[str] = "Cluster resources"
-    rows_of = Source("{origin}", 'id="{resource}"')
-    fields_of: ClassVar = {"failures": Source("{origin}", '"{part}_')}
-
-    cluster: Annotated[str, Label("Cluster", "Name of the cluster", names=Name.VOLUME)]
-    resource: Annotated[str, Label("Resource", "Its name", names=Name.VOLUME)]
-    agent: Annotated[str, Fact("Agent", "Resource agent", plain=True)]
-    state: Annotated[
-        str,
-        State(
-            "State",
-            "Worst state of an instance: blocked, failed, unclean, stopped, partial, disabled, running ...",
-        ),
-    ]
-    where: Annotated[str, Fact("Where", "Nodes that run the resource, and its role", export=False, names=Name.EVIDENCE)]
-    instances: Annotated[int, Metric("Instances", "Configured number of instances")]
-    running: Annotated[int, Metric("Running", "Active instances of the resource")]
-    failures: Annotated[int, Metric("Failures", "Failed actions of the resource that are not cleaned up")]
-    fail_count: Annotated[
-        int | None,
-        Metric(
-            "Fail count", "Failures since the last cleanup, as they count towards its threshold",
-            name="sdstop_cluster_resource_failures_since_cleanup",
-        ),
-    ] = None  # fmt: skip
-    failed_ago: Annotated[
-        float | None, Metric("Failed ago", "Time since its last failed action", "seconds", export=False)
-    ] = None
-    said: Annotated[str | None, Fact("Said", "Message of its last failed action", export=False, names=Name.TEXT)] = None
-    task: Annotated[str | None, Fact("Task", "Its last failed action: start, stop ...", export=False, plain=True)] = (
-        None
-    )
-    failed_on: Annotated[
-        str,
-        Fact(
-            "Failed on",
-            "Nodes where it has failed, or with failed actions; commas between",
-            export=False,
-            names=Name.EVIDENCE,
-        ),
-    ] = ""
-    part: Annotated[
-        str, Fact("Part", "Resource of its last failed action, which is one of a bundle's own", export=False,
-                  names=Name.EVIDENCE),
-    ] = ""  # fmt: skip
-    waits: Annotated[
-        str, Fact("Waits for", "Member of its group that must run first, and does not", export=False,
-                  names=Name.EVIDENCE),
-    ] = ""  # fmt: skip
-    barred: Annotated[
-        str, Fact("Barred", "Nodes that a constraint forbids to it", export=False, names=Name.EVIDENCE)
-    ] = ""
-    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
-
-    @property
-    def is_fence_device(self) -> bool:
-        """Whether it is a device that fences nodes."""
-        return self.agent.startswith("stonith:")
-
-
-class ClusterPolicy(Reading, frozen=True, kw_only=True):
-    """Configured treatment of lost nodes, and of all resources, in a high-availability cluster."""
-
-    family: ClassVar[str] = "cluster_policy"
-    title: ClassVar[str] = "Cluster policies"
-    rows_of = Source("{origin}", "<cluster_options")
-    fields_of: ClassVar = dict.fromkeys(("fencing_failed", "fencing_pending"), Source("{origin}", "<fence_event"))
-
-    cluster: Annotated[str, Label("Cluster", "Name of the cluster", names=Name.VOLUME)]
-    fencing: Annotated[int | None, Metric("Fencing", "Whether fencing is enabled (1 = yes)", setting=True)]
-    fence_devices: Annotated[int, Metric("Fence devices", "Configured fence devices", setting=True)]
-    watchdog: Annotated[
-        int | None,
-        Metric(
-            "Watchdog", "Whether nodes fence themselves by a watchdog (1 = yes); absent if not queried", setting=True
-        ),
-    ]
-    without_quorum: Annotated[str | None, Fact("Without quorum", "no-quorum-policy", plain=True)]
-    maintenance: Annotated[int, Metric("Maintenance", "Whether the whole cluster is in maintenance mode (1 = yes)")]
-    stop_all: Annotated[int, Metric("Stop all", "Whether stop-all-resources is set (1 = yes)", setting=True)]
-    fencing_pending: Annotated[
-        str, Fact("Fencing pending", "Nodes whose fencing is under way, commas between", export=False,
-                  names=Name.EVIDENCE),
-    ]  # fmt: skip
-    fencing_failed: Annotated[
-        str, Fact("Fencing failed", "Nodes whose last fencing failed, commas between", export=False,
-                  names=Name.EVIDENCE),
-    ]  # fmt: skip
-    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
-
-
-class ClusterConstraint(Reading, frozen=True, kw_only=True):
-    """A constraint that keeps resources from nodes: a ban left by `crm_resource --ban` or `--move`, or a ticket."""
-
-    family: ClassVar[str] = "cluster_constraint"
-    title: ClassVar[str] = "Cluster constraints"
-    rows_of = Source("{origin}", 'id="{constraint}"')
-
-    cluster: Annotated[str, Label("Cluster", "Name of the cluster", names=Name.VOLUME)]
-    kind: Annotated[str, Label("Kind", "ban or ticket", plain=True)]
-    ticket: Annotated[str, Label("Ticket", "Name of the ticket; empty for a ban", names=Name.VOLUME)] = ""
-    resource: Annotated[str, Label("Resource", "Resource that it is about", names=Name.VOLUME)] = ""
-    node: Annotated[str, Label("Node", "Node that it forbids to the resource", names=Name.HOST)] = ""
-    by_hand: Annotated[int, Label("By hand", "Whether crm_resource left it (1 = yes)")] = 0
-    constraint: Annotated[str, Fact("Constraint", "ID of the constraint, or name of the ticket", names=Name.EVIDENCE)]
-    state: Annotated[str, State("State", "State of a ban: by hand, configured; of a ticket: granted, standby, revoked")]
-    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
 
 
 def read(host: Host) -> Iterable[Reading]:

@@ -9,7 +9,7 @@ without the others. Times are kept to the microsecond. Hashes prove that every b
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from math import isfinite
 from typing import TypeVar
@@ -19,14 +19,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sdstop.core.evidence import Evidence, Frame, Outcome, RunMark
-from sdstop.core.versions import LARGEST, Damaged, GrowingVersions, Versions
+from sdstop.core.versions import LARGEST, Damaged, Versions
 
 S = TypeVar("S", bound=Struct)
 
-_MICRO = 1_000_000
-_OWN = 4096
-"""Bytes of a piece above which it is a part of its own; smaller ones deflate better together."""
-_LEVEL = 6
+MICRO = 1_000_000
+"""Units of stored times in a second."""
 
 
 BaseTexts = Callable[[str], bytes | None]
@@ -112,9 +110,9 @@ class Piece(Struct, frozen=True, array_like=True):
         began, skew, took = self.began[version], self.skew[version], self.took[version]
         return Evidence(
             key, head.outcome, data, original_text(head.detail),
-            None if skew is None else moment.taken + (skew + (began or 0)) / _MICRO,
-            None if began is None else moment.monotonic + began / _MICRO,
-            None if took is None else took / _MICRO, head.stderr, head.exit, original_text(head.fault),
+            None if skew is None else moment.taken + (skew + (began or 0)) / MICRO,
+            None if began is None else moment.monotonic + began / MICRO,
+            None if took is None else took / MICRO, head.stderr, head.exit, original_text(head.fault),
         )  # fmt: skip
 
     def _runs(self, key: str, base: BaseTexts | None) -> Sequence[Versions]:
@@ -299,8 +297,8 @@ class OpenBlock:
         for name, marks in self._contents.ran.items():
             try:
                 for index, started, took in zip(marks.frames, marks.started, marks.took, strict=True):
-                    began = self.moments[index].monotonic + started / _MICRO
-                    ran[index][name] = RunMark(began, None if took is None else took / _MICRO)
+                    began = self.moments[index].monotonic + started / MICRO
+                    ran[index][name] = RunMark(began, None if took is None else took / MICRO)
             except (ValueError, IndexError) as error:
                 raise Damaged(f"runs of {name} and frames do not fit: {error}") from error
         return ran
@@ -334,104 +332,6 @@ def _check(moments: Sequence[BlockMoment]) -> None:
         raise Damaged("frames of a block are not in order")
 
 
-class GrowingBlock:
-    """Block that is being written."""
-
-    def __init__(self, base: int = 0, texts: Mapping[str, bytes] | None = None) -> None:
-        """Start without a frame; `texts` are the first versions of the large texts of the block `base`, by key."""
-        self.moments: list[BlockMoment] = []
-        self._base = base
-        self._texts = texts or {}
-        self._ran: dict[str, tuple[list[int], list[int], list[int | None]]] = {}
-        self._pieces: dict[str, _GrowingPiece] = {}
-
-    def add(self, frame: Frame) -> None:
-        """Append a frame."""
-        index = len(self.moments)
-        taken, monotonic = _rounded(frame.taken), _rounded(frame.monotonic)
-        moment = BlockMoment(frame.number, taken, monotonic, frame.ran is not None)
-        self.moments.append(moment)
-        for name, mark in (frame.ran or {}).items():
-            frames, started, took = self._ran.setdefault(name, ([], [], []))
-            frames.append(index)
-            started.append(_micro(mark.started - monotonic))
-            took.append(None if mark.duration is None else _micro(mark.duration))
-        for item in {item.key: item for item in frame.evidence}.values():
-            piece = self._pieces.get(item.key)
-            if piece is None:
-                piece = self._pieces[item.key] = _GrowingPiece(self._texts.get(item.key))
-            piece.add(index, moment, item)
-
-    @property
-    def keys(self) -> set[str]:
-        """Keys of the evidence that it holds."""
-        return set(self._pieces)
-
-    @property
-    def collectors(self) -> set[str]:
-        """Collectors that ran."""
-        return set(self._ran)
-
-    def packed(self) -> Block:
-        """Return the block of all frames added so far."""
-        small, large = {}, {}
-        for key, growing in self._pieces.items():
-            piece = growing.packed()
-            data = msgspec.msgpack.encode(piece) if growing.size > _OWN else b""
-            if data:
-                large[stored_text(key)] = zlib.compress(data, _LEVEL)
-            else:
-                small[stored_text(key)] = piece
-        ran = {name: Marks(*columns) for name, columns in self._ran.items()}
-        contents = msgspec.msgpack.encode(BlockContents(self.moments, ran, small, list(large)))
-        return Block(zlib.compress(contents, _LEVEL), list(large.values()), self._base)
-
-    def first_texts(self) -> dict[str, bytes]:
-        """Return the first versions of the large texts, by key."""
-        return {key: piece.first for key, piece in self._pieces.items() if piece.size > _OWN}
-
-
-class _GrowingPiece:
-    def __init__(self, base: bytes | None = None) -> None:
-        self.size = 0
-        self.first = b""
-        self._times: tuple[list[int], list[int | None], list[int | None], list[int | None]] = ([], [], [], [])
-        self._heads: list[Head] = []
-        self._versions = GrowingVersions()
-        self._continues = base is not None
-        if base is not None:
-            self._versions.add(base)
-        self._digest = blake2b(digest_size=8)
-
-    def add(self, index: int, moment: BlockMoment, item: Evidence) -> None:
-        frames, begans, skews, tooks = self._times
-        began = None if item.monotonic is None else _micro(item.monotonic - moment.monotonic)
-        skew = None if item.taken is None else _micro(item.taken - moment.taken) - (began or 0)
-        head = Head(
-            len(frames), item.outcome, stored_text(item.detail), item.stderr, item.exit, stored_text(item.fault)
-        )
-        if not self._heads or replace(head, version=self._heads[-1].version) != self._heads[-1]:
-            self._heads.append(head)
-        frames.append(index)
-        begans.append(began)
-        skews.append(skew)
-        tooks.append(None if item.duration is None else _micro(item.duration))
-        self._digest.update(item.data)
-        if len(frames) == 1:
-            self.first = item.data
-        self._versions.add(item.data)
-        self.size += len(item.data)
-
-    def packed(self) -> Piece:
-        versions = self._versions.packed()
-        continues = self._continues and versions[0].count > 1
-        if continues:
-            versions[0] = replace(versions[0], first=b"")
-        elif self._continues:
-            del versions[0]  # more than numbers changed since
-        return Piece(*self._times, self._heads, versions, self._digest.digest(), continues)
-
-
 def stored_text(text: str) -> str:
     """Return a key or a reason as valid UTF-8: names of files may hold any bytes, which Python keeps as surrogates."""
     try:
@@ -449,14 +349,6 @@ def original_text(text: str) -> str:
         return bytes.fromhex(text[1:]).decode("utf-8", "surrogateescape")
     except ValueError as error:
         raise Damaged("a name in a block is not one") from error
-
-
-def _micro(seconds: float) -> int:
-    return round(seconds * _MICRO)
-
-
-def _rounded(seconds: float) -> float:
-    return round(seconds, 6)
 
 
 def _inflated(data: bytes) -> bytes:

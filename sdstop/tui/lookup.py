@@ -63,16 +63,16 @@ class Lookup:
             self._painting = False
             self._changed.notify()
 
-    def take(self) -> Look | None:
-        """Return the newest result of the last request once, None if there is none (any more). Never waits.
+    def take(self) -> tuple[Look | None, bool]:
+        """Return the newest result of the last request once, and whether that is its last one. Never waits.
 
-        A glance is followed by the judged state; `busy` is set until then.
+        The result is None if there is none (any more). A glance is followed by the judged state.
         """
         with self._changed:
             found, self._found = self._found, None
             with contextlib.suppress(BlockingIOError):
                 os.eventfd_read(self._sign)
-        return found
+            return found, self._wanted is None
 
     @property
     def busy(self) -> bool:

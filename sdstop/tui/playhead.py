@@ -71,10 +71,10 @@ class Playhead:
         """Show the selected frame if it is judged by now, or give up if that failed."""
         if self.lookup is None:
             return
-        look = self.lookup.take()
+        look, is_last = self.lookup.take()
         if look is not None:
             self._look = look
-        if not self.lookup.busy:
+        if is_last:
             self.sought = None
 
     def refresh(self) -> bool:

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.pacemaker.cluster import PACEMAKER, ClusterResource, read
+from sdstop.collectors.pacemaker.cluster import PACEMAKER, read
 from sdstop.collectors.pacemaker.corosync import parse_name
 from sdstop.collectors.pacemaker.crm_mon import parse_status
+from sdstop.collectors.pacemaker.readings import ClusterResource
 from sdstop.core.evidence import Evidence, Outcome
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Severity

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from sdstop.capture.reader import open_capture
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.pacemaker import crm_mon_text
-from sdstop.collectors.pacemaker.cluster import PACEMAKER, ClusterResource
+from sdstop.collectors.pacemaker.cluster import PACEMAKER
+from sdstop.collectors.pacemaker.readings import ClusterResource
 from sdstop.core.evidence import Evidence, Frame, Origin
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Malformed

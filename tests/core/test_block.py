@@ -11,8 +11,9 @@ import pytest
 from msgspec.structs import replace
 
 from sdstop.capture.reader import open_capture
-from sdstop.core.block import Block, GrowingBlock
+from sdstop.core.block import Block
 from sdstop.core.evidence import Evidence, Frame, Outcome, RunMark
+from sdstop.core.growing_block import GrowingBlock
 from sdstop.core.versions import Damaged
 
 FIXTURES = Path(__file__).parent.parent.parent / "fixtures"

@@ -209,9 +209,12 @@ class Screen:
         return self.text()
 
     async def settled(self) -> None:
-        """Wait until all that happened is shown."""
+        """Wait until all that happened is shown: also a frame that is sought by a message that was still waiting."""
         await self.looked_up()
         await self.pilot.pause()
+        while self.app.playhead.sought is not None:
+            await self.looked_up()
+            await self.pilot.pause()
 
     async def looked_up(self) -> None:
         """Wait until the frame that was stepped to is judged and shown."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 
 import pytest
 from msgspec.structs import replace
@@ -12,7 +13,7 @@ from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import Evidence, Origin, Outcome
 from sdstop.core.finding import Damage, Finding, Limits, Rule, Severity
 from sdstop.core.history import Window
-from sdstop.core.session import Session
+from sdstop.core.session import Look, Session
 from sdstop.tui.spans import LoadCells, spans, time_axis
 from sdstop.tui.terminal import Options
 from sdstop.tui.time_bar import TimeBar, margin
@@ -382,15 +383,26 @@ def test_a_cell_is_the_mean_of_its_time() -> None:
         assert value[1] == 0
 
 
-async def test_of_many_drags_the_last_one_counts() -> None:
-    """Keys are answered in between: frames that are passed by are not judged to the end."""
+async def test_of_many_drags_the_last_one_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys are answered in between: frames that are passed by are not judged to the end, however long that takes."""
     async with screen(session(300), (80, 24)) as shown:
+        look, judged = shown.app.session.look, list[int]()
+
+        def until_superseded(index: int, unwanted: Callable[[], bool]) -> Look:
+            while index < 49 and not unwanted():
+                time.sleep(0.001)
+            made = look(index, unwanted)
+            judged.extend([] if unwanted() else [index])
+            return made
+
+        monkeypatch.setattr(shown.app.session, "look", until_superseded)
         bar = shown.app.screen.query_one(TimeBar)
         for x in range(50):
             bar.post_message(TimeBar.Sought(1000.0 + x))
         await shown.settled()
         assert shown.app.playhead.look is not None
         assert shown.app.playhead.look.now.monotonic == 1049.0
+        assert judged[0] == 49
 
 
 # --- messages of the kernel ---------------------------------------------------------------------------------

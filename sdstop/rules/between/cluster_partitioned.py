@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from sdstop.collectors.pacemaker.cluster import ClusterResource
 from sdstop.collectors.pacemaker.corosync import KIND
+from sdstop.collectors.pacemaker.readings import ClusterResource
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.evidence import Cite

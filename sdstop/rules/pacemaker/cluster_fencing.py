@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop.analysis.clusters.manager import can_fence
-from sdstop.collectors.pacemaker.cluster import ClusterPolicy
+from sdstop.collectors.pacemaker.readings import ClusterPolicy
 from sdstop.core.advice import Advice, run
 from sdstop.core.finding import (
     Damage,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from sdstop.analysis.clusters.manager import doubt
-from sdstop.collectors.pacemaker.cluster import ClusterPolicy, ClusterResource
+from sdstop.collectors.pacemaker.readings import ClusterPolicy, ClusterResource
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.finding import (
     Covers,

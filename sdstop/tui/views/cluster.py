@@ -13,8 +13,8 @@ from sdstop.collectors.ceph.blocking import CephBlocker
 from sdstop.collectors.ceph.readings import CephCheck, CephDaemon, CephPool
 from sdstop.collectors.gluster.heal import GlusterHeal
 from sdstop.collectors.gluster.volumes import GlusterBrick, GlusterVolume
-from sdstop.collectors.pacemaker.cluster import ClusterResource
 from sdstop.collectors.pacemaker.corosync import CorosyncLink
+from sdstop.collectors.pacemaker.readings import ClusterResource
 from sdstop.core.finding import Severity
 from sdstop.core.format import bytes_, natural, number, wait
 from sdstop.core.model import Reading

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from sdstop.analysis.clusters.gluster_pool import GLUSTER, pool_verdict
 from sdstop.analysis.clusters.manager import PACEMAKER, manager_verdict
-from sdstop.collectors.drbd.resources import FAILS, SUSPENDED, UNCONFIGURED
+from sdstop.collectors.drbd.condition import FAILS, SUSPENDED, UNCONFIGURED
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.evidence import Cite
