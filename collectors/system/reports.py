@@ -102,26 +102,35 @@ def _top(text: str) -> Node:
     return node
 
 
-def _tasks(text: str) -> tuple[list[BlockedTask], int]:
-    """Return the tasks in D state, and the number of all tasks that are listed. Raises Malformed without a list."""
+def _tasks(text: str) -> tuple[list[BlockedTask], int, bool]:
+    """Return the tasks in D state, the number of all tasks that are listed, and whether each row was understood.
+
+    Raises Malformed without a list.
+    """
     heading: Sequence[str] = ()
-    found, listed = list[BlockedTask](), 0
+    found, listed, clear = list[BlockedTask](), 0, True
     for line in text.splitlines():
         words = line.split()
         if "PID" in words and any(state in words for state in _STATES):
             heading = words
-            found, listed = [], 0  # the last of several lists
+            found, listed, clear = [], 0, True  # the last of several lists
             continue
         columns = heading or (_AUX if _AUX_ROW.fullmatch(line.rstrip()) else ())
-        if not columns or len(words) < len(columns) or not words[columns.index("PID")].isdecimal():
+        if not columns or not words or _HEAD_LINE.match(line):
+            continue
+        if len(words) < len(columns) or not words[columns.index("PID")].isdecimal():
+            clear = False
+            continue
+        state = words[columns.index("STAT" if "STAT" in columns else "S")]
+        if not _CELLS["S"].fullmatch(state):
+            clear = False
             continue
         listed += 1
-        state = words[columns.index("STAT" if "STAT" in columns else "S")]
         if state[:1] == "D":
             found.append(_task(columns, words))
     if not listed:
         raise Malformed("no list of tasks")
-    return found, listed
+    return found, listed, clear
 
 
 def _task(columns: Sequence[str], words: Sequence[str]) -> BlockedTask:
@@ -146,12 +155,38 @@ def kept_listing(data: bytes) -> bytes:
         elif _HEAD_LINE.match(line):
             kept.append(line)
         elif columns or _AUX_ROW.fullmatch(line.rstrip()):
-            ends = [found.end() for found in _WORD.finditer(line)]
-            last = len(columns or _AUX)
-            kept += [line[: ends[last - 1]]] if len(ends) >= last else []
+            kept += _kept_row(line, columns or _AUX)
     return "\n".join([*kept, ""]).encode() if kept else b""
 
 
+def _kept_row(line: str, columns: Sequence[str]) -> Iterator[str]:
+    """Yield the row up to the name of the program; `...` if a word before it can be part of a command line."""
+    found = list(_WORD.finditer(line))
+    if not found:
+        return
+    if len(found) < len(columns):
+        yield "..."
+        return
+    for name, word in zip(columns, found, strict=False):
+        if name in _NAMES:
+            yield line[: word.end() if _PROGRAM.fullmatch(word[0]) else word.start()].rstrip()
+            return
+        if not _CELLS.get(name, _CELL).fullmatch(word[0]):
+            yield "..."
+            return
+    yield line[: found[len(columns) - 1].end()]
+
+
+_PROGRAM = expression(r"\[?[\w.+:/-]{1,80}\]?")
+_CELL = expression(r"[\w.,:+?/*!<-]{1,32}")
+_CELLS = {
+    **dict.fromkeys(("PID", "PPID", "VSZ", "RSS", "SZ", "NLWP", "LWP", "TID"), expression(r"\d{1,15}")),
+    **dict.fromkeys(("%CPU", "%MEM"), expression(r"\d{1,6}(?:[.,]\d{1,2})?")),
+    **dict.fromkeys(_STATES, expression(r"[A-Za-z][A-Za-z+<]{0,5}")),
+    **dict.fromkeys(("TIME", "TIME+"), expression(r"[\d:.,-]{3,20}")),
+    **dict.fromkeys(("START", "STIME", "STARTED"), expression(r"[\d:]{4,8}|\w{2,5}\.?\d{0,2}")),
+}
+"""Words that a column can have: a row with others is shifted, and could have an argument where a name is expected."""
 _HEAD_LINE = expression(r"top - |Tasks: |Threads: |%?Cpu\(s\)|[KMGT]iB (?:Mem|Swap)|(?:Mem|Swap): |$")
 
 
@@ -179,11 +214,12 @@ def _read(host: Host) -> Iterator[Reading]:
     for form in (TOP, PS):
         for output in outputs(host, form):
             try:
-                found, count = _tasks(output.text)
+                found, count, clear = _tasks(output.text)
             except Malformed:
                 continue
             listed |= {task.task: task for task in found}
-            whole_list = whole_list or (form is PS and _is_every(output)) or count >= (_total(output.text) or count + 1)
+            counted = (form is PS and _is_every(output)) or count >= (_total(output.text) or count + 1)
+            whole_list = whole_list or (clear and counted)
     if listed or whole_list:  # a screen of top without any shows nothing about the others
         yield BlockedTasks(len(listed))
         yield from listed.values()

@@ -54,8 +54,19 @@ def test_the_last_interval_of_vmstat_counts() -> None:
 def test_tasks_in_d_state_without_arguments_of_programs() -> None:
     assert b"hunter2" not in kept_listing(f"{HEAD}{STUCK}{SHELL}".encode())
     assert b"hunter2" not in kept_listing(f"{STUCK}{SHELL}mysql -phunter2\n".encode())
+    assert b"hunter2" not in kept_listing(f"{HEAD}{SHELL.replace(' pts/1', '')}".encode())  # one column to the left
+    assert b"hunter2" not in kept_listing(f"{HEAD}{SHELL.replace('mysql', 'MYSQL_PWD=hunter2')}".encode())
     found = rows({"cmd:ps aux": kept_listing(f"{HEAD}{STUCK}{SHELL}".encode()).decode()})
     assert found == [BlockedTasks(1), BlockedTask(1203, 0.0, 1203, "md12_raid6", kernel=True, wait=None, switches=None)]
+
+
+@pytest.mark.parametrize("shifted", [SHELL.replace(" pts/1", ""), "root 5\n", "USER=x y\n"])
+def test_a_list_with_a_row_that_is_not_understood_is_not_whole(shifted: str) -> None:
+    text = f"{HEAD}{SHELL}"
+    assert rows({"cmd:ps aux": text}) == [BlockedTasks(0)]
+    for made in (f"{text}{shifted}", kept_listing(f"{text}{shifted}".encode()).decode()):
+        with pytest.raises(Absent):
+            rows({"cmd:ps aux": made})
 
 
 def test_functions_in_which_tasks_wait() -> None:
