@@ -29,6 +29,7 @@ from sdstop.core.form import Form
 from sdstop.core.host import Absent, Host, Malformed
 from sdstop.core.model import Reading
 from sdstop.core.recorded import RecordedOutput, outputs
+from sdstop.core.text import whole
 
 _MAP = expression(
     r"(?:(?:create|reload|resize|switchpg|rename|unchanged|reject|: )[a-z ,]*: )?"
@@ -38,15 +39,16 @@ _FOREIGN = expression(r"\S+ \[nvme\]:\S+")
 _PROPERTIES = expression(r"\[?size=\S+")
 _FEATURES = expression(r"features='([^']*)'|\[features=([^\]]*)\]")
 _GROUP = expression(
-    r"[|` ]?-\+- policy='[^']*' prio=-?\w+ status=(?P<status>\w+)"
-    r"|\\_ .{1,60}?\[prio=-?\w+\](?:\[(?P<old>\w+)\])?"
+    r"[|` ]?-\+- policy='[^']*' prio=(?P<prio>-?\w+) status=(?P<status>\w+)"
+    r"|\\_ .{1,60}?\[prio=(?P<oldprio>-?\w+)\](?:\[(?P<old>\w+)\])?"
 )
 _PATH = expression(
     r"[| ]{0,3} ?[|`\\ ]{1,2}[-_] (?P<hctl>\S+:\S+)\s+(?P<device>\S+)\s+(?P<number>\d+:\d+|#:#)\s+"
     r"(?:\[(?P<old>\w+)\]\[(?P<old_check>[^\]]+)\]|(?P<state>active|failed|undef|n/a)\s+"
     r"(?P<check>i/o \w+|\w+)(?:\s+(?P<online>[\w-]+))?)\s*"
 )
-_BAD = frozenset({"faulty", "i/o timeout", "timeout", "disconnected"})
+_GOOD = frozenset({"ready", "ghost", "undef"})
+"""States of a working path by its checker; `multipath -l` does not run the checker: undef."""
 
 
 class _Map(Struct):
@@ -63,6 +65,7 @@ class _Map(Struct):
     last_group: bool = False
     """Whether further groups or paths must follow, by the branches."""
     status: str | None = None
+    priority: int | None = None
     paths: list[MultipathPath] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
 
@@ -106,6 +109,7 @@ def _take(each: _Map, line: str, origin: str) -> None:
         each.last_group, each.is_open = line.startswith("`"), True
         each.groups += 1
         each.status = group["status"] or group["old"]
+        each.priority = whole(group["prio"] or group["oldprio"])
     elif (path := _PATH.fullmatch(line)) is not None:
         if not each.groups or (each.is_tree and not each.is_open):
             raise Malformed(f"no group above {line.strip()[:60]!r}")
@@ -121,8 +125,8 @@ def _add(each: _Map, path: re.Match[str], origin: str) -> None:
     device = None if path["device"] in {"-", "#"} else path["device"]
     number = path["number"]
     taken = sum(known.number.partition(" ")[0] == number for known in each.paths)
-    if state == ACTIVE and (check in _BAD or path["online"] == "offline"):
-        said = check if check in _BAD else path["online"]
+    if state == ACTIVE and (check not in _GOOD or path["online"] == "offline"):
+        said = check if check not in _GOOD else path["online"]
         each.doubts.append(f"{device or number}: active in the kernel, and {said}")
     each.paths.append(
         MultipathPath(
@@ -135,6 +139,7 @@ def _add(each: _Map, path: re.Match[str], origin: str) -> None:
             each.status if each.status in {"active", "enabled", "disabled"} else None,
             None,
             origin,
+            priority=each.priority,
         )
     )
 

@@ -211,6 +211,7 @@ DM_STATUS = Collector(
         Need("link:/dev/*", "kernel names of devices given by path"),
         Need(PARTITIONS, "kernel names by major and minor number, as tables have them"),
         Need(f"{BLOCK}/*/dev", "kernel names by number, if a capture lacks the list"),
+        Need(f"{BLOCK}/*/device/access_state", "access that an array gives through a path (ALUA)"),
         Need(f"{BLOCK}/dm-*/dm/*", "kernel names of the mappings, if a capture lacks the list"),
     ),
     PACE,
