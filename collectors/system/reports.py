@@ -148,10 +148,17 @@ def kept_listing(data: bytes) -> bytes:
         elif columns or _AUX_ROW.fullmatch(line.rstrip()):
             ends = [found.end() for found in _WORD.finditer(line)]
             last = len(columns or _AUX)
-            kept += [line[: ends[last - 1]]] if len(ends) >= last else []
+            kept += [line[: ends[last - 1]]] if len(ends) >= last and _is_whole(columns or _AUX, words) else []
     return "\n".join([*kept, ""]).encode() if kept else b""
 
 
+def _is_whole(columns: Sequence[str], words: Sequence[str]) -> bool:
+    """Return whether a row has all columns before the program; in a shorter one an argument is in its place."""
+    times = [at for at, name in enumerate(columns) if name in {"TIME", "TIME+"}]
+    return all(_TIME.fullmatch(words[at]) for at in times)
+
+
+_TIME = expression(r"(?:\d+-)?\d+(?::\d\d)+(?:\.\d+)?")
 _HEAD_LINE = expression(r"top - |Tasks: |Threads: |%?Cpu\(s\)|[KMGT]iB (?:Mem|Swap)|(?:Mem|Swap): |$")
 
 
