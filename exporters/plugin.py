@@ -22,6 +22,7 @@ from sdstop.core.finding_text import accepted_text, finding_text, subject_text
 from sdstop.core.format import safe
 from sdstop.core.headline import LONGEST, WORDS, Headline, SeenNode, by_reason
 from sdstop.core.placement import place_lines
+from sdstop.core.policy import Names, alone, matches
 from sdstop.core.session import Session
 from sdstop.core.site_session import SiteSession
 
@@ -62,18 +63,20 @@ def below(details: Sequence[str]) -> str:
     return "".join(f"{safe(detail, 1000).replace('|', '/')}\n" for detail in shown)
 
 
-def narrowed(judgement: Judgement, rules: Sequence[str] | None, subjects: Sequence[str] | None) -> Judgement:
+def narrowed(
+    judgement: Judgement, rules: Sequence[str] | None, subjects: Sequence[str] | None, names: Names = alone
+) -> Judgement:
     """Return the part of a judgement by rules and about subjects that match the patterns; None: all.
 
-    A folded finding counts if the pattern matches its subject or a member. An omission of the whole node counts for
-    every subject.
+    `names` returns all names of a subject: `wwn-0x5000c500f140395c` is sda. A folded finding counts if the pattern
+    matches its subject or a member. An omission of the whole node counts for every subject.
     """
     if not rules and not subjects:
         return judgement
 
-    def chosen(rule: str, names: Sequence[str]) -> bool:
+    def chosen(rule: str, about: Sequence[str]) -> bool:
         by_rule = not rules or any(fnmatchcase(rule, pattern) for pattern in rules)
-        return by_rule and (not subjects or any(fnmatchcase(name, pattern) for name in names for pattern in subjects))
+        return by_rule and (not subjects or any(matches(each, names(one)) for one in about for each in subjects))
 
     return Judgement(
         tuple(finding for finding in judgement.findings if chosen(finding.rule, finding.subjects)),

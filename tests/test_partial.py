@@ -132,7 +132,7 @@ def test_check_does_not_call_it_good_where_it_is_strict(*, lacking: bool, strict
     made.feed(frame(1, processes(5, None if lacking else 5)))
     answer = verdict(made, made.head().judgement, strict=strict)
     assert answer.code == code
-    assert answer.said == ("no usable data: processes" if code else "no findings")
+    assert answer.said == ("incomplete data: processes" if code else "no findings")
     denied = "answer:psutil.processes: denied for 1 of 2 processes"
     why = f"NO USABLE DATA: processes (partial: {denied})" if strict else f"PARTIAL DATA: processes ({denied})"
     assert answer.details == ((why,) if lacking else ())

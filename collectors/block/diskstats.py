@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from sdstop.core.collector import LIVE, Collector, Need
+from sdstop.core.expression import expression
 from sdstop.core.host import Host, Malformed
 from sdstop.core.model import Derivation, Reading
 from sdstop.readings.disk import DISKSTATS as PATH
@@ -21,6 +24,10 @@ _TOO_LONG = b"0" * 21
 """More digits than a 64-bit number has: forged, and too large to compute with."""
 _LOST = 1 << 31
 """Lower bound of invalid in-flight counts; old kernels miscount and print a negative number as unsigned."""
+
+_PARTITION = 7
+"""Fields of a partition before 2.6.25."""
+_BEGUN = expression(rb"^[ \t]*\d{1,10}[ \t]+\d{1,10}[ \t]+([a-zA-Z][\w!.-]{0,60})\b[^\n]*", re.MULTILINE)
 
 _decoded = json.JSONDecoder().decode
 """Parses the numbers of all rows at once, in half the time of calling int() on each."""
@@ -113,12 +120,26 @@ def _disk(parts: list[bytes], numbers: list[Any]) -> Disk | None:
     return Disk(parts[2].decode("utf-8", "surrogateescape"), int(parts[0]), int(parts[1]), *numbers)
 
 
+def _lost(data: bytes, known: AbstractSet[str]) -> str:
+    """Return the device of the first row that lacks counters, "" if all rows are complete."""
+    for found in _BEGUN.finditer(data):
+        name = found[1].decode("utf-8", "surrogateescape")
+        if name not in known and len(found[0].split()) != _PARTITION:
+            return name
+    return ""
+
+
 def read(host: Host) -> Iterable[Reading]:
     """Return a Disk for each row. An empty file is incomplete if sysfs or /proc/partitions show devices."""
     data = host.read(PATH)
     if not data.strip() and (host.names(BLOCK) or (host.maybe(PARTITIONS) or "").count("\n")):
         host.defect(PATH, "empty, but there are block devices")
-    return parse(data)
+    rows = list(parse(data))
+    if data.count(b"\n") + (not data.endswith(b"\n")) > len(rows) and (
+        lost := _lost(data, {row.device for row in rows})
+    ):
+        host.defect(PATH, f"no counters in the row of {lost}")
+    return rows
 
 
 _BUSY, _REQUESTS = 0.1, 100.0

@@ -150,6 +150,11 @@ class MappingNames:
             return known.device
         return self._host.target(told) or path
 
+    def access(self, number: str) -> str | None:
+        """Return the access that an array gives through a path: ALUA's state as the kernel last learned it."""
+        device = self.device(number)
+        return self._host.maybe(f"{BLOCK}/{device}/device/access_state") if device is not None else None
+
     def _number(self, told: str) -> str | None:
         """Return a device that /proc/partitions lacks; the file of each device is read at most once."""
         while told not in self._scanned and (name := next(self._unscanned, None)) is not None:

@@ -73,6 +73,19 @@ class MultipathPath(Reading, frozen=True):
     ]
     fails: Annotated[int | None, Metric("Failures", "How often the path has failed since the table was loaded")]
     origin: Annotated[str, Fact("Origin", "Key of its evidence", export=False, names=Name.EVIDENCE)] = ""
+    access: Annotated[
+        str | None,
+        Fact(
+            "Access",
+            "Access by the array (ALUA): active/optimized, active/non-optimized, standby ...",
+            export=False,
+            plain=True,
+            detail=True,
+        ),
+    ] = None
+    priority: Annotated[
+        int | None, Metric("Priority", "Priority of its group as multipathd prints it", export=False, detail=True)
+    ] = None
 
 
 class PathStatus(Struct, frozen=True):
@@ -170,6 +183,7 @@ def rows(segment: dmtable.Segment, key: str, names: MappingNames, *, queues: boo
             path.group_state,
             path.fails,
             key,
+            names.access(path.number),
         )
 
 

@@ -29,6 +29,7 @@ from sdstop.core.form import Form
 from sdstop.core.host import Absent, Host, Malformed
 from sdstop.core.model import Reading
 from sdstop.core.recorded import RecordedOutput, outputs
+from sdstop.core.text import whole
 
 _MAP = expression(
     r"(?:(?:create|reload|resize|switchpg|rename|unchanged|reject|: )[a-z ,]*: )?"
@@ -38,8 +39,8 @@ _FOREIGN = expression(r"\S+ \[nvme\]:\S+")
 _PROPERTIES = expression(r"\[?size=\S+")
 _FEATURES = expression(r"features='([^']*)'|\[features=([^\]]*)\]")
 _GROUP = expression(
-    r"[|` ]?-\+- policy='[^']*' prio=-?\w+ status=(?P<status>\w+)"
-    r"|\\_ .{1,60}?\[prio=-?\w+\](?:\[(?P<old>\w+)\])?"
+    r"[|` ]?-\+- policy='[^']*' prio=(?P<prio>-?\w+) status=(?P<status>\w+)"
+    r"|\\_ .{1,60}?\[prio=(?P<oldprio>-?\w+)\](?:\[(?P<old>\w+)\])?"
 )
 _PATH = expression(
     r"[| ]{0,3} ?[|`\\ ]{1,2}[-_] (?P<hctl>\S+:\S+)\s+(?P<device>\S+)\s+(?P<number>\d+:\d+|#:#)\s+"
@@ -63,6 +64,7 @@ class _Map(Struct):
     last_group: bool = False
     """Whether further groups or paths must follow, by the branches."""
     status: str | None = None
+    priority: int | None = None
     paths: list[MultipathPath] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
 
@@ -106,6 +108,7 @@ def _take(each: _Map, line: str, origin: str) -> None:
         each.last_group, each.is_open = line.startswith("`"), True
         each.groups += 1
         each.status = group["status"] or group["old"]
+        each.priority = whole(group["prio"] or group["oldprio"])
     elif (path := _PATH.fullmatch(line)) is not None:
         if not each.groups or (each.is_tree and not each.is_open):
             raise Malformed(f"no group above {line.strip()[:60]!r}")
@@ -135,6 +138,7 @@ def _add(each: _Map, path: re.Match[str], origin: str) -> None:
             each.status if each.status in {"active", "enabled", "disabled"} else None,
             None,
             origin,
+            priority=each.priority,
         )
     )
 

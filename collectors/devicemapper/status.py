@@ -5,7 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from sdstop.collectors.devicemapper import checksums, dmtable, multipath, raid_volumes, snapshots, thin_pools
+from sdstop.collectors.devicemapper import (
+    checksums,
+    dmtable,
+    multipath,
+    other_targets,
+    raid_volumes,
+    snapshots,
+    thin_pools,
+)
 from sdstop.collectors.devicemapper.checksums import ChecksummedDevice
 from sdstop.collectors.devicemapper.dmsetup import (
     BLOCK,
@@ -22,6 +30,7 @@ from sdstop.collectors.devicemapper.dmsetup import (
 )
 from sdstop.collectors.devicemapper.dmtable import Segment
 from sdstop.collectors.devicemapper.multipath import MultipathPath, MultipathState
+from sdstop.collectors.devicemapper.other_targets import MappedTarget
 from sdstop.collectors.devicemapper.raid_volumes import MappedRaidState
 from sdstop.collectors.devicemapper.snapshots import VolumeSnapshot
 from sdstop.collectors.devicemapper.thin_pools import ThinPool, ThinVolume
@@ -70,7 +79,7 @@ def read(host: Host) -> Iterable[Reading]:
             return ()
         raise
     found = {segment.target for each in said for segment in _segments(each)}
-    if not found & _TARGETS:
+    if not any(map(_has_state, found)):
         host.rest(idle, _IDLE)
     elif not host.rests(made := f"names of {' '.join(devices)}"):
         # Rows have the right names and pools from the start, whenever the slower source of these gets its turn.
@@ -120,7 +129,7 @@ def _segments(said: DmsetupOutput) -> Sequence[Segment]:
 
 
 def _rows(host: Host, said: Sequence[DmsetupOutput]) -> Iterator[Reading]:
-    known = [(each.key, segment) for each in said for segment in _segments(each) if segment.target in _TARGETS]
+    known = [(each.key, segment) for each in said for segment in _segments(each) if _has_state(segment.target)]
     if not known:
         return
     names = MappingNames(host)
@@ -133,6 +142,10 @@ def _rows(host: Host, said: Sequence[DmsetupOutput]) -> Iterator[Reading]:
             seen.add(place)
             newest = parts if segment.target == multipath.TARGET and place in parts else whole
             yield from _target(segment, key, names, newest.get(place, ""))
+
+
+def _has_state(target: str) -> bool:
+    return target in _TARGETS or other_targets.has_state(target)
 
 
 def _tables(said: Iterable[DmsetupOutput]) -> Mapping[tuple[str, int], str]:
@@ -161,8 +174,10 @@ def _target(segment: Segment, key: str, names: MappingNames, table: str) -> Iter
     elif segment.target in snapshots.TARGETS:
         below = (names.device(words[0]), names.device(words[1])) if len(words) > 1 else (None, None)
         yield snapshots.snapshot(segment, name, device, below, key)
-    else:
+    elif segment.target in checksums.TARGETS:
         yield checksums.checksummed(segment, name, device, key)
+    elif (other := other_targets.mapped_target(segment, device, key)) is not None:
+        yield other
 
 
 def fingerprint(host: Host) -> tuple[str, ...]:
@@ -182,6 +197,7 @@ DM_STATUS = Collector(
         ThinVolume,
         VolumeSnapshot,
         ChecksummedDevice,
+        MappedTarget,
         MultipathState,
         MultipathPath,
     ),
@@ -195,6 +211,7 @@ DM_STATUS = Collector(
         Need("link:/dev/*", "kernel names of devices given by path"),
         Need(PARTITIONS, "kernel names by major and minor number, as tables have them"),
         Need(f"{BLOCK}/*/dev", "kernel names by number, if a capture lacks the list"),
+        Need(f"{BLOCK}/*/device/access_state", "access that an array gives through a path (ALUA)"),
         Need(f"{BLOCK}/dm-*/dm/*", "kernel names of the mappings, if a capture lacks the list"),
     ),
     PACE,

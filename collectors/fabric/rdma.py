@@ -12,7 +12,7 @@ from sdstop.core.joins import Identity, Naming
 from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, State, files
 
 CLASS = "/sys/class/infiniband"
-_RATE = expression(r"(\d{1,5}(?:\.\d)?) Gb/sec(?: \(.{1,30}\))?")
+_RATE = expression(r"(\d{1,5}(?:\.\d)?) Gb/sec(?: \((?:(\d{1,2})X)?.{0,30}\))?")
 _NUMBERED = expression(r"\d{1,2}: (.{1,40})")
 _GIGABIT = 125_000_000
 _COUNTERS = {
@@ -44,7 +44,7 @@ class RdmaPort(Reading, frozen=True):
     remembered: ClassVar[int] = 64
     rows_of = Source(f"{CLASS}/{{adapter}}/ports/{{number}}/state")
     fields_of: ClassVar = {
-        **files(f"{CLASS}/{{adapter}}/ports/{{number}}", "rate", layer="link_layer"),
+        **files(f"{CLASS}/{{adapter}}/ports/{{number}}", "rate", layer="link_layer", lanes="rate"),
         **files(f"{CLASS}/{{adapter}}/ports/{{number}}/counters", **_COUNTERS),
         **files(f"{CLASS}/{{adapter}}/ports/{{number}}/hw_counters", **_HARDWARE),
     }
@@ -87,6 +87,7 @@ class RdmaPort(Reading, frozen=True):
     out_of_buffer: Annotated[
         int | None, Metric("No buffer", "Packets dropped for lack of a receive buffer", kind=Kind.COUNTER, detail=True)
     ]
+    lanes: Annotated[int | None, Metric("Lanes", "Lanes of the link", setting=True, detail=True)] = None
 
     @property
     def port(self) -> str:
@@ -120,6 +121,7 @@ def _port(host: Host, adapter: str, number: str) -> RdmaPort:
         int(float(rate[1]) * _GIGABIT) if rate is not None else None,
         interfaces[0] if len(interfaces) == 1 else None,
         **counts,
+        lanes=int(rate[2]) if rate is not None and rate[2] is not None else None,
     )
 
 

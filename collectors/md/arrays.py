@@ -238,6 +238,15 @@ def _compare(host: Host, md: mdstat.MdArray, state: str | None) -> None:
     if counted and md.slots and (md.slots.count("U") != md.working or len(md.slots) != md.raid_disks):
         said = f'"[{md.raid_disks}/{md.working}]" contradicts "[{md.slots}]"'
         host.defect(MDSTAT, said, md.name, contradiction=True)
+    for device in md.devices:
+        if unknown := device.flags - mdstat.FLAGS:
+            host.defect(MDSTAT, f"unknown flag {min(unknown)} of {device.name}", md.name)
+    names = [device.name for device in md.devices]
+    if twice := next((name for name in names if names.count(name) > 1), ""):
+        host.defect(MDSTAT, f"{twice} is listed twice", md.name, contradiction=True)
+    if md.read_only == "read-only" and state in _SERVING - {"readonly"}:
+        said = f'"({md.read_only})", and {folder(md.name)}/array_state is {state}'
+        host.defect(MDSTAT, said, md.name, contradiction=True)
     if md.activity != "active" and state in _SERVING:
         said = f'"{md.activity}", and {folder(md.name)}/array_state is {state}'
         host.defect(MDSTAT, said, md.name, contradiction=True)

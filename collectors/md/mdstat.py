@@ -14,6 +14,10 @@ from sdstop.core.host import Malformed
 KIB = 1024
 
 
+FLAGS = frozenset("WJFSR")
+"""Flags of devices: write-mostly, journal, faulty, spare, replacement (drivers/md/md.c: md_seq_show)."""
+
+
 class MdstatDevice(Struct, frozen=True, gc=False):
     """Device of an array; `number` is its superblock entry, not its slot; `flags` has letters such as F, S, J, W, R."""
 

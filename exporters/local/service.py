@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from sdstop.core.guard import Part
+from sdstop.core.policy import names_in
 from sdstop.core.session import Session
 from sdstop.exporters.local.client import VERSION
 from sdstop.exporters.local.frames import frame_line, header_line
@@ -149,7 +150,7 @@ class LocalService:
             return _error("the exporter has no recent sample")
         if look.now.monotonic - session.began < YOUNG:
             return _error("the exporter has just started")
-        judgement = narrowed(look.judgement, asked.rule, asked.subject)
+        judgement = narrowed(look.judgement, asked.rule, asked.subject, names_in(look.window.topology))
         found = verdict(session, judgement, strict=asked.strict)
         stale = [f"CONFIGURATION: {path} has changed; reload the exporter" for path in self.changed()]
         text = line(found.code, found.said, numbers(judgement)) + below((*stale, *found.details))

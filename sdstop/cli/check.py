@@ -89,6 +89,7 @@ def _judged(options: argparse.Namespace, began: float, lacking: str) -> int:
         from sdstop.cli.report import seen, whole
         from sdstop.core.diagnosis import providers_of
         from sdstop.core.memory import Presence
+        from sdstop.core.policy import names_in
         from sdstop.exporters.plugin import narrowed, verdict
         from sdstop.rules import RULES  # imported after forking the sampler, which samples in parallel
 
@@ -105,7 +106,7 @@ def _judged(options: argparse.Namespace, began: float, lacking: str) -> int:
             session = seen(watch, watch.session(whole(watch), rules=remembering), seconds)
         head = session.head()
         judgement = head.judgement if unordered else watch.judge(head.window, seconds - MARGIN)
-        judgement = narrowed(judgement, options.rule, options.subject)
+        judgement = narrowed(judgement, options.rule, options.subject, names_in(head.window.topology))
     answer = verdict(session, judgement, strict=options.strict)
     why = f" ({lacking})" if lacking else ""
     return _written(answer, judgement, (f"{_SOURCE}check, for {seconds:.1f} s{why}",) if live else ())

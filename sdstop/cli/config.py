@@ -13,7 +13,7 @@ rule = "dimm-too-few-channels"        # patterns of rule and subject
 subject = "memory"
 reason = "modules ordered, ticket 4711"
 until = 2026-12-31
-severity = "warning"                  # not accepted if it becomes critical
+severity = "critical"                 # the worst that is accepted
 
 [sampler]
 interval = 1.0

@@ -60,7 +60,7 @@ class Grammar(Struct, frozen=True):
 def _grammar(flags: str = "", words: str = "", **options: str) -> Grammar:
     """Return a grammar from space-separated options by the kind of their values."""
     kinds = {name: kind for kind, names in options.items() for name in names.split()}
-    return Grammar(kinds, re.compile(flags) if flags else None, tuple(words.split()))
+    return Grammar(kinds, expression(flags) if flags else None, tuple(words.split()))
 
 
 def _same(programs: str, grammar: Grammar) -> dict[str, Grammar]:

@@ -41,8 +41,8 @@ _MOST_LACKING = 20
 class Headline(Struct, frozen=True):
     """Summary of a judgement.
 
-    `found` summarizes the findings, or their absence; it is "" if sources had no usable data instead. `rest` lists
-    the gaps. `unseen` are the sources without usable data and the reasons, `lacking` those not recorded. `unjudged` are
+    `found` summarizes the findings, or their absence; it is "" if sources had no usable or incomplete data instead.
+    `rest` lists the gaps. `unseen` are these sources with the reasons, `lacking` those not recorded. `unjudged` are
     existing devices without a verdict because their source was not recorded.
     """
 
@@ -114,8 +114,11 @@ def headline_of(judgement: Judgement, nodes: Sequence[SeenNode], *, strict: bool
     unknown = bool(unseen) or not judgement.judged or Gap.FAULTY in gaps or (strict and Gap.DENIED in gaps)
     code = max((_CODES[finding.severity] for finding in bad), default=UNKNOWN if unknown else OK)
     rest = []
-    if unseen:
-        rest.append(f"no usable data: {named(list(unseen))}")
+    partial = [name for name, why in unseen.items() if why.startswith("partial:")]
+    if len(partial) < len(unseen):
+        rest.append(f"no usable data: {named([name for name in unseen if name not in partial])}")
+    if partial:
+        rest.append(f"incomplete data: {named(partial)}")
     unjudged = ", ".join(filter(None, (_unjudged(judgement.unchecked, node) for node in nodes)))
     if unjudged and not bad:
         rest.append(f"state not recorded: {unjudged}")

@@ -12,7 +12,7 @@
     subject = "memory"
     reason = "modules ordered, ticket 4711"
     until = 2026-12-31
-    severity = "warning"
+    severity = "critical"
 
 Patterns of subjects are also compared with the other names of the thing: `wwn-0x5000c500f140395c` is the disk that is
 called sda until the next boot, and `md0/wwn-*` is about the members of md0 whatever they are called.

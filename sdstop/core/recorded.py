@@ -49,10 +49,9 @@ def outputs(host: Host, program: str, pattern: str = "") -> Iterator[RecordedOut
 
     An output with another exit status than 0 counts where it has text, and is noted as incomplete. Raises TimedOut.
     """
-    wanted = re.compile(pattern) if pattern else None
     for key in host.recorded_texts(program, lambda text: bool(text.strip())):
         command = key.partition(":")[2]
-        if wanted is not None and wanted.match(command) is None:
+        if pattern and re.match(pattern, command) is None:
             continue
         output = host.recorded_output(command)
         if output.exit:

@@ -243,6 +243,11 @@ class Recording:
             self._note(f"known evidence {error}")
             return {}, {}
 
+    def holds(self, number: int) -> bool:
+        """Return whether a block was not dropped for its age since the file was opened. Raises NoRecording."""
+        with self._reading():
+            return self._store.execute("SELECT 1 FROM block WHERE id = ?", (number,)).fetchone() is not None
+
     def opened(self, number: int) -> OpenBlock | None:
         """Return a block whose evidence is read when asked for; None if it is damaged, which is noted, or dropped."""
         return self._block(number)
@@ -356,12 +361,16 @@ class Recording:
     def _known(
         self, run: RecordedRun, before: int, names: Sequence[int] | None = None
     ) -> tuple[dict[str, Evidence], dict[str, RunMark]]:
-        """Return the newest version of all evidence, and the last run of all collectors, before a block."""
+        """Return the newest version of all evidence, and the last run of all collectors, before a block.
+
+        Nothing is known before a block that was dropped for its age: the base may be newer than it.
+        """
         with self._reading():
             only = "" if names is None else f" AND name.id IN ({','.join(str(int(name)) for name in names)})"
             found = self._store.execute(
-                f"SELECT key, data FROM base JOIN name ON name.id = name WHERE run = ?{only}",  # noqa: S608  # numbers
-                (run.id,),
+                "SELECT key, data FROM base JOIN name ON name.id = name WHERE run = ?"  # noqa: S608  # numbers
+                f" AND ? >= (SELECT min(id) FROM block WHERE block.run = base.run){only}",
+                (run.id, before),
             )
             base = {original_text(_text(key)): _bytes(data) for key, data in found.fetchall()}
             newest = self._store.execute(

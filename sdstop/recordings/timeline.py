@@ -2,7 +2,8 @@
 
 The runs of a recorder form one timeline. Its clock is the monotonic one of the first run; a further run of the same
 boot continues it, and one after a boot begins at its wall-clock time. The first frame of a further run is `fresh`.
-Only the times of frames that were asked for are kept, and the evidence of the blocks that were read last.
+Only the times of frames that were asked for are kept, and the evidence of the blocks that were read last. A recorder
+may drop its oldest blocks while they are open: their frames then have no evidence, and nothing is known then.
 """
 
 from __future__ import annotations
@@ -103,7 +104,8 @@ class StoredTimeline(Timeline):
     def frame(self, index: int) -> Frame:
         """Return a frame; the first of the timeline, or of a further run, has all that was known at its time."""
         at = self._first + index
-        return self.recall(index, index + 1)[0] if not index or self._is_fresh(at) else self.part(self._recorded(at))
+        is_whole = not index or self._is_fresh(at) or self._is_first_left(at)
+        return self.recall(index, index + 1)[0] if is_whole else self.part(self._recorded(at))
 
     def recall(self, start: int, stop: int) -> list[Frame]:
         """Return frames start..stop-1; the first one contains all evidence known at that time."""
@@ -133,6 +135,8 @@ class StoredTimeline(Timeline):
         if opened is None or coming is None:
             return None
         ids = sorted((self._places[begin].id, self._places[then].id))
+        if not all(map(self._holds, (begin, then, place))):
+            return None  # their changes are dropped, too
         try:
             names = self.recording.changed(ids[0], ids[1] + 1)
         except NoRecording:
@@ -216,6 +220,18 @@ class StoredTimeline(Timeline):
         place = self._place(at)
         begins = at > self._first and at == self._starts[place]
         return begins and bool(place) and self._places[place].run != self._places[place - 1].run
+
+    def _holds(self, place: int) -> bool:
+        """Return whether the recording still has a block."""
+        try:
+            return self.recording.holds(self._places[place].id)
+        except NoRecording:
+            return True  # it is damaged, not dropped
+
+    def _is_first_left(self, at: int) -> bool:
+        """Return whether a frame is the first one after those that were dropped for their age."""
+        place = self._place(at)
+        return place > 0 and at == self._starts[place] and not self._holds(place - 1) and self._holds(place)
 
     def _taken_by(self, taken: float, newest: int) -> int | None:
         for place in reversed(range(newest + 1)):
@@ -320,7 +336,7 @@ class StoredTimeline(Timeline):
     def _recorded(self, at: int) -> Frame:
         """Return a frame as it was recorded, with the times and the number of this timeline."""
         place = self._place(at)
-        frames = self._block(place)
+        frames = self._block(place) if self._holds(place) else []
         if not frames:
             moment = self.moment(at - self._first)
             return replace(moment, ran={})
@@ -332,8 +348,14 @@ class StoredTimeline(Timeline):
         Most evidence of a node is that of the block read last: only the pieces that changed in between are read.
         """
         with self._guard:
+            if not self._holds(place):
+                return {}, {}
             near = min(
-                (each for each in self._states if self._places[each].run == self._places[place].run),
+                (
+                    each
+                    for each in self._states
+                    if self._places[each].run == self._places[place].run and self._holds(each)
+                ),
                 key=lambda each: abs(each - place),
                 default=None,
             )

@@ -32,8 +32,8 @@ _TITLES = {LoadOf.CLUSTER: "Time, load of the cluster", LoadOf.NETWORK: "Time, n
 _FEWEST_GRAPH = 2
 _FEWEST_MESSAGES = 7
 """Lines of a bar that has one for messages of the kernel."""
-_GLYPHS = (("─", "├", "━", "▲"), ("-", "+", "=", "^"))
-"""Cells of a span that is not active, that begins and that is active, and the playhead."""
+_GLYPHS = (("─", "├", "━", "▲", "·"), ("-", "+", "=", "^", "."))
+"""Cells of a span that is not active, that begins and that is active, the playhead, and a cell that is not judged."""
 _WIDE = 110
 _DAYS = 36 * 3600.0
 """Seconds of an axis above which its times have a date."""
@@ -113,7 +113,7 @@ class TimeBar(Pane):
             self._cells = LoadCells(scale.metric)
         rows = self._graph(samples, scale, axis, at, graph, before, scene.palette) if graph else []
         rows += lines
-        rows += span_lines(shown, axis, at, before, scene.palette)
+        rows += span_lines(shown, axis, at, before, scene.palette, unjudged(scene.session, axis))
         if most > 1:
             rows.append(axis_line(axis, scene.session, before))
         self.title = _TITLES.get(of if graph else LoadOf.DISKS, "Time") if most > 1 else ""
@@ -196,21 +196,44 @@ class TimeBar(Pane):
         self.post_message(self.Sought(self._dragged))
 
 
-def span_lines(shown: Sequence[Span], axis: TimeAxis, at: int, before: int, palette: Palette) -> list[Line]:
-    """Return a line for each span, or one without findings; the playhead is in cell `at` of the last one."""
-    lines = [_span_line(span, axis, before, palette) for span in shown]
+def unjudged(session: Session, axis: TimeAxis) -> frozenset[int]:
+    """Return the cells with frames of which not all were judged: findings in them may be unknown."""
+    if session.is_judged:
+        return frozenset()
+    ends = [(axis.start + cell * axis.step, axis.start + (cell + 1) * axis.step) for cell in range(axis.width)]
+    return frozenset(n for n, (since, until) in enumerate(ends) if not session.knows(since, min(until, axis.last)))
+
+
+def span_lines(
+    shown: Sequence[Span], axis: TimeAxis, at: int, before: int, palette: Palette, unknown: frozenset[int] = frozenset()
+) -> list[Line]:
+    """Return a line for each span, or one without findings; the playhead is in cell `at` of the last one.
+
+    The cells `unknown` are dotted where no finding is known.
+    """
+    lines = [_span_line(span, axis, before, palette, unknown) for span in shown]
     if not lines:
-        idle = palette.fit("  no finding", before)
-        lines = [text((idle, FAINT), (_GLYPHS[palette.ascii][0] * axis.width, FRAME))]
+        said = "not judged" if len(unknown) == axis.width else "none so far" if unknown else "no finding"
+        idle = palette.fit(f"  {said}", before)
+        cells = (_outside(cell, palette, unknown) for cell in range(axis.width))
+        lines = [(*text((idle, FAINT)), *joined((cell, FRAME) for cell in cells))]
     lines[-1] = _with_mark(lines[-1], before + at, _GLYPHS[palette.ascii][3])
     return lines
 
 
-def _span_line(span: Span, axis: TimeAxis, before: int, palette: Palette) -> Line:
+def _outside(cell: int, palette: Palette, unknown: frozenset[int]) -> str:
+    out, *_, dots = _GLYPHS[palette.ascii]
+    return dots if cell in unknown else out
+
+
+def _span_line(
+    span: Span, axis: TimeAxis, before: int, palette: Palette, unknown: frozenset[int] = frozenset()
+) -> Line:
     severity = span.finding.severity
     style = OTHER if severity is Severity.INFO else palette.severity(severity, bold=False)
-    out, begins, within, _ = _GLYPHS[palette.ascii]
-    cells = [out] * axis.width
+    _, begins, within, *_ = _GLYPHS[palette.ascii]
+    cells = [_outside(cell, palette, unknown) for cell in range(axis.width)]
+    outside = set(cells)
     for began, ended in span.times:
         first = axis.cell(began)
         last = axis.cell(axis.last if ended is None else ended)
@@ -218,7 +241,7 @@ def _span_line(span: Span, axis: TimeAxis, before: int, palette: Palette) -> Lin
         if began > axis.first + axis.step / 2:
             cells[first] = begins
     label = palette.fit(f"{MARKS.get(severity, ' ')}{span_label(span, palette, before - 2)}", before)
-    return (Segment(label, style), *joined((cell, FRAME if cell == out else style) for cell in cells))
+    return (Segment(label, style), *joined((cell, FRAME if cell in outside else style) for cell in cells))
 
 
 def span_label(span: Span, palette: Palette, room: int) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from sdstop.core.policy import names_in
 from sdstop.exporters.plugin import narrowed, numbers
 from tests.fixtures import FIXTURES, story
 
@@ -34,6 +35,18 @@ def test_it_is_limited_to_rules_and_subjects(words: list[str], code: int, says: 
     exit_code, said = check(*words)
     assert exit_code == code, said
     assert says in said
+
+
+@pytest.mark.parametrize(("subject", "code"), [("sdf", 1), ("0x5000c50000000005", 1), ("0x5000c50000000003", 0)])
+def test_a_disk_is_checked_by_any_of_its_names(subject: str, code: int) -> None:
+    """A service of Nagios is about the disk with this WWN, whatever it is called after a boot."""
+    judgement = story("disks-failing").session.head().judgement
+    topology = story("disks-failing").session.head().window.topology
+    found = narrowed(judgement, ["disk-hot"], [subject], names_in(topology)).findings
+    assert [finding.subject for finding in found] == ["sdf"] * code
+    words = [sys.executable, "-m", "sdstop", "check", "--from", str(FIXTURES / "disks-failing"), "--subject", subject]
+    done = subprocess.run([*words, "--rule", "disk-hot"], capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stdout
 
 
 def test_the_short_option_prints_the_version() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from argparse import Namespace
@@ -218,6 +219,20 @@ def test_patterns_of_later_files_come_first(tmp_path: Path) -> None:
     own = config.policy.rules["disk-hot"]
     found = {name: own.subjects[own.group([name]) or ""]["flash"] for name in ("sda", "sdb", "sdc")}
     assert found == {"sda": 20, "sdb": 3, "sdc": 5}
+
+
+def test_what_the_page_on_configuration_shows_is_taken_and_accepts_its_example(tmp_path: Path) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "configuration.md").read_text("utf-8")
+    blocks = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    assert len(blocks) >= 2
+    config = loaded(tmp_path, *blocks)
+    origin, frames = opened("draid-one-dimm")
+    judged = Session(origin, BUILTIN, RULES, config.thresholds, policy=config.policy)
+    judged.feed_all(frames)
+    (finding,) = [each for each in judged.head().judgement.findings if each.rule == "dimm-too-few-channels"]
+    assert finding.severity is Severity.INFO
+    assert finding.accepted is not None
+    assert finding.accepted.severity is Severity.CRITICAL
 
 
 def test_a_multiple_may_be_above_1(tmp_path: Path) -> None:

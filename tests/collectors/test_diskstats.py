@@ -166,3 +166,23 @@ def test_what_keeps_a_node_from_its_rest(name: str, after: bytes, *, expected: b
     del name
     assert stirs(ROWS, after, 1.0) is expected
     assert stirs(ROWS, after, 0.0) is True
+
+
+@pytest.mark.parametrize(
+    ("text", "lost"),
+    [
+        (f"{NEW}\n{DISCARDS}\n", ""),
+        (f"{DISCARDS}\n{NEW}", ""),
+        (f"{NEW}\n{DISCARDS}", "sdb"),
+        (f"{NEW}\n   8      16 sdb 11 12 13", "sdb"),
+        (f"{NEW}\n   8      16 sdb 11 12 x3 14 21 22 23 24 5 31 32\n{OLD}\n", "sdb"),
+        (f"{NEW}\n   8      16 sdb -11 12 13 14 21 22 23 24 5 31 32\n", "sdb"),
+        (f"{NEW}\n   3       1 hda1 1 2 3 4\n", ""),
+        (f"$ cat /proc/diskstats\n{NEW}\n...\n$ \n", ""),
+    ],
+)
+def test_a_row_without_its_counters_leaves_the_source_in_doubt(text: str, lost: str) -> None:
+    seen = Evidence("/proc/diskstats", data=text.encode())
+    run = Replay((DISKSTATS,)).feed(Frame(1, 0.0, 0.0, (seen,))).runs["diskstats"]
+    assert [each.reason for each in run.defects] == ([f"no counters in the row of {lost}"] if lost else [])
+    assert (run.outcome, "sda" in run.tables[Disk]) == ("ok", True)

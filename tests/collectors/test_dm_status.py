@@ -12,6 +12,7 @@ from sdstop.collectors.devicemapper.checksums import ChecksummedDevice
 from sdstop.collectors.devicemapper.dmcache import DMCACHE
 from sdstop.collectors.devicemapper.dmsetup import INFO, STATUS, TABLE
 from sdstop.collectors.devicemapper.dmtable import Segment
+from sdstop.collectors.devicemapper.other_targets import MappedTarget
 from sdstop.collectors.devicemapper.raid_volumes import MappedRaidState, parse, parse_table
 from sdstop.collectors.devicemapper.snapshots import VolumeSnapshot
 from sdstop.collectors.devicemapper.status import DM_STATUS
@@ -359,3 +360,34 @@ def test_pasted_output_is_recognized(before: str) -> None:
         "vg0-pool": "POOL OUT OF SPACE: writes stop",
         "vg0-snap": "SNAPSHOT LOST: invalid",
     }
+
+
+# --- targets that no other source reads ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("target", "line", "state"),
+    [
+        ("era", "8 2074/8192 12 -", "working"),
+        ("era", "8 2074/8192 12 77", "working"),
+        ("era", "Fail", "failed"),
+        ("era", "8 2074/8192", "unknown"),
+        ("clone", "8 12/2048 8 100/100 0 0 2 hydration_threshold 1 rw", "working"),
+        ("clone", "8 12/2048 8 40/100 3 1 no_hydration 2 hydration_threshold 1 ro", "read-only"),
+        ("clone", "Fail", "failed"),
+        ("clone", "8 12/2048", "unknown"),
+        ("frobnicate", "Error", "failed"),
+        ("frobnicate", "D 3 fatal", "unknown"),
+    ],
+)
+def test_other_targets(target: str, line: str, state: str) -> None:
+    row = one(f"v: 0 65536 {target} {line}\n")
+    assert isinstance(row, MappedTarget)
+    assert (row.target, row.state) == (target, state)
+
+
+@pytest.mark.parametrize("line", ["linear ", "crypt ", "error ", "delay 0 0", "snapshot-origin ", "frobnicate ",
+                                  "zoned 1000 zones 0/10 cache 3/500 random 4/490 sequential"])  # fmt: skip
+def test_targets_without_a_state_have_no_row(line: str) -> None:
+    found = list(DM_STATUS.read(EvidenceHost.of({STATUS_KEY: f"v: 0 65536 {line}\nw: 0 8 era Fail\n"})))
+    assert [row.mapping for row in found if isinstance(row, MappedTarget)] == ["w"]

@@ -63,8 +63,9 @@ def test_the_whole_configuration_finds_rules_and_targets() -> None:
 
 
 @pytest.mark.needs("promtool")
-def test_rules_do_what_their_cases_say() -> None:
-    code, said = promtool("test", "rules", *CASES)
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.name.partition(".")[0])
+def test_rules_do_what_their_cases_say(path: Path) -> None:
+    code, said = promtool("test", "rules", path)
     assert code == 0, said
 
 

@@ -183,7 +183,7 @@ def test_damaged_evidence_makes_nothing_good(fault: str) -> None:
     made = session(frame(1, "a 1\nend\n", fault))
     assert made.head().judgement.ruled_out == ()
     assert made.headline().code == UNKNOWN
-    assert made.headline().text.startswith("no usable data: boxes")
+    assert made.headline().text.startswith("incomplete data: boxes")
 
 
 def test_what_is_not_understood_is_unread() -> None:

@@ -175,6 +175,32 @@ def test_few_blocks_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         assert timeline.held < 6 << 16
 
 
+@pytest.mark.parametrize("read", [(), (5, 40), (190, 5)], ids=["unread", "read before", "read later first"])
+def test_frames_that_are_dropped_while_it_is_open_are_not_those_of_later(tmp_path: Path, read: Sequence[int]) -> None:
+    given = list(frames(range(500), START, 1000.0, Evidence("/sys/once", data=b"1\n")))
+    with RecordingWriter(tmp_path / "r", ORIGIN, RecordingLimits(90.0)) as writer:
+        for each in given[:80]:
+            writer.add(each)
+        timeline = all_of(tmp_path / "r")
+        assert len(timeline) == 62
+        for index in (each for each in read if each < 62):
+            assert timeline.recall(index, index + 1)[0].evidence
+        for each in given[80:130]:
+            writer.add(each)
+        (first_left,) = [index for index in range(1, 62) if timeline._is_first_left(index)]
+        assert first_left == 31
+        for index in (0, 20, 30):
+            (frame,) = timeline.recall(index, index + 1)
+            assert (frame.evidence, frame.ran, frame.taken) == ((), {}, given[index].taken)
+            assert timeline.moved(timeline.frames[40].number, index) is None
+        whole = {item.key: item.data for item in timeline.frame(31).evidence}  # later frames need what is known
+        assert whole == {"/proc/diskstats": b"8 0 sda 31\n", "/sys/slow": b"0\n", "/sys/once": b"1\n"}
+        assert timeline.frame(32) == given[32]
+        for each in given[130:]:
+            writer.add(each)
+        assert all(not timeline.recall(index, index + 1)[0].evidence for index in range(62))
+
+
 def test_a_damaged_block_is_a_gap(tmp_path: Path) -> None:
     path = tmp_path / "r"
     record(path, ORIGIN, frames(range(95), START, 1000.0))

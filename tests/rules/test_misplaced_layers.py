@@ -9,8 +9,9 @@ from msgspec.structs import replace
 
 from sdstop.collectors.block.devices import BLOCKDEV, BlockDevice
 from sdstop.collectors.block.mounts import MOUNTED, MountPoint
-from sdstop.collectors.devicemapper.dmsetup import INFO, TABLE
+from sdstop.collectors.devicemapper.dmsetup import INFO, STATUS, TABLE
 from sdstop.collectors.devicemapper.mapper import MAPPER
+from sdstop.collectors.devicemapper.status import DM_STATUS
 from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
 from sdstop.collectors.zfs.settings import GET, ZFS_SETTINGS
 from sdstop.core.evidence import command_key
@@ -137,7 +138,7 @@ def tables(text: str, **more: str) -> Judged:
         "list:/sys/block/dm-0": "dm\ndev", "/sys/block/dm-0/dm/name": "data",
         command_key(TABLE): text, command_key(INFO): "data:253:0:L--w:1:1:0:\n", **more,
     }  # fmt: skip
-    return Judged((BLOCKDEV, MAPPER, MOUNTED), [TARGET_LEFT], [(0.0, files)])
+    return Judged((BLOCKDEV, MAPPER, DM_STATUS, MOUNTED), [TARGET_LEFT], [(0.0, files)])
 
 
 @pytest.mark.parametrize(
@@ -164,6 +165,31 @@ def test_a_target_that_discards_writes_matters_below_a_mount() -> None:
     mount = {"/proc/self/mounts": "/dev/mapper/data /srv ext4 rw\n"}
     assert tables("data: 0 100 zero \n", **mount).finding("data").title == "TEST TARGET: zero"
     assert tables("data: 0 50 linear 8:0 0\ndata: 50 50 zero \n").finding("data").severity is Severity.WARNING
+
+
+@pytest.mark.parametrize(
+    ("status", "title", "cause"),
+    [
+        ("clone Fail", "TARGET FAILED: no I/O", "The target clone of the mapping is in the state failed."),
+        ("era Error", "TARGET FAILED: no I/O", "The target era of the mapping is in the state failed."),
+        ("clone 8 12/2048 8 40/100 3 0 2 hydration_threshold 1 ro", "TARGET READ-ONLY: no metadata",
+         "The target clone of the mapping is in the state read-only."),
+    ],
+)  # fmt: skip
+def test_a_target_that_gave_up(status: str, title: str, cause: str) -> None:
+    target = status.partition(" ")[0]
+    said = tables(f"data: 0 100 {target} 8:0 8\n", **{command_key(STATUS): f"data: 0 100 {status}\n"})
+    finding = said.finding("data")
+    assert (finding.severity, finding.title, finding.cause) == (Severity.CRITICAL, title, cause)
+
+
+def test_a_state_that_is_not_known_is_not_good() -> None:
+    said = tables("data: 0 100 dedup 8:0 8\n", **{command_key(STATUS): "data: 0 100 dedup 3 7 stopped\n"})
+    verdict = said.of("data")
+    assert isinstance(verdict, Unchecked)
+    assert verdict.reason == "state of the target dedup unknown"
+    good = tables("data: 0 100 era 8:0 8 64\n", **{command_key(STATUS): "data: 0 100 era 8 12/8192 4 -\n"})
+    assert good.ruled_out("data").summary == "no error target in all 1 tables"
 
 
 @pytest.mark.parametrize("text", [

@@ -9,7 +9,9 @@ import pytest
 from sdstop.collectors.block.devices import BLOCKDEV
 from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.collectors.devicemapper.dmsetup import STATUS, TABLE
+from sdstop.collectors.devicemapper.multipath_text import MULTIPATH_TEXT
 from sdstop.collectors.devicemapper.status import DM_STATUS
+from sdstop.core import format as human
 from sdstop.core.evidence import command_key
 from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked
 from sdstop.rules.paths.path_failed import PATH_FAILED
@@ -160,3 +162,72 @@ def test_a_disk_that_is_another_one_or_gone_is_not_missing_in_the_map(other: dic
 def test_a_disk_that_was_just_found_is_not_missing_yet(every: float, *, is_found: bool) -> None:
     said = beside(late=1, frames=4, every=every)
     assert isinstance(said.of("mpatha", NAME), Finding if is_found else RuledOut)
+
+
+# --- preferred paths --------------------------------------------------------------------------------------
+
+
+def detour(
+    *active: int, access: tuple[str, str] = ("active/optimized", "active/non-optimized"), every: float = 5.0
+) -> Judged:
+    """Judge a map of two groups with a path each; `active` is the group in use in each sample, counted from 1."""
+    frames = []
+    for number, group in enumerate(active):
+        states = ["A" if group == n else "E" for n in (1, 2)]
+        groups = " ".join(f"{state} 0 1 2 8:{16 * n} A {number} 0 1" for n, state in enumerate(states))
+        files = {
+            "list:/sys/block": "dm-0\nsda\nsdb", "/sys/block/dm-0/dm/uuid": "mpath-36001405a",
+            "/sys/block/dm-0/dm/name": "mpatha", "/sys/block/sda/dev": "8:0", "/sys/block/sdb/dev": "8:16",
+            command_key(STATUS): f"mpatha: 0 131072 multipath 2 0 1 0 2 {group} {groups}\n",
+            **{f"/sys/block/{name}/device/access_state": f"{word}\n"
+               for name, word in zip(("sda", "sdb"), access, strict=True) if word},
+        }  # fmt: skip
+        frames.append((every * number, files))
+    return Judged((DM_STATUS, BLOCKDEV), [PATH_FAILED], frames)
+
+
+def test_a_map_that_does_not_go_back_to_its_preferred_paths() -> None:
+    said = detour(*[2] * 7).finding("mpatha", NAME)
+    assert (said.severity, said.title) == (Severity.WARNING, "PREFERRED PATHS NOT USED")
+    assert said.cause == "sdb in use, sda preferred by the array and active."
+
+
+@pytest.mark.parametrize(("samples", "seconds"), [((2,), 0), ((2,) * 6, 25), ((1, 2, 2, 2), 10), ((1, 2, 1, 2, 2), 5)])
+def test_failback_has_half_a_minute(samples: tuple[int, ...], seconds: int) -> None:
+    reason = detour(*samples).unchecked("mpatha", NAME).reason
+    assert reason == f"preferred paths not used for {human.duration(seconds)}: warning after 30 s"
+
+
+@pytest.mark.parametrize("access", [
+    ("active/optimized", "active/optimized"), ("active/non-optimized", "active/non-optimized"), ("", ""),
+    ("active/non-optimized", "active/optimized"), ("", "active/non-optimized"),
+])  # fmt: skip
+def test_paths_that_the_array_does_not_prefer_may_idle(access: tuple[str, str]) -> None:
+    detour(*[2] * 7, access=access).ruled_out("mpatha", NAME)
+
+
+def test_the_preferred_group_in_use_is_good() -> None:
+    detour(*[1] * 7).ruled_out("mpatha", NAME)
+
+
+PRINTED = """mpatha (360014051234) dm-0 LIO-ORG,disk
+size=64M features='1 queue_if_no_path' hwhandler='1 alua' wp=rw
+|-+- policy='service-time 0' prio={} status={}
+| `- 2:0:0:0 sda 8:0  active ready running
+`-+- policy='service-time 0' prio={} status={}
+  `- 3:0:0:0 sdb 8:16 active ready running
+"""
+
+
+@pytest.mark.parametrize(("first", "second", "found"), [
+    ((50, "enabled"), (10, "active"), True), ((50, "active"), (10, "enabled"), False),
+    ((1, "enabled"), (1, "active"), False), ((50, "enabled"), (10, "enabled"), False),
+    ((50, "disabled"), (10, "active"), False), (("undef", "enabled"), (10, "active"), False),
+])  # fmt: skip
+def test_priorities_in_the_output_of_multipath(
+    first: tuple[object, str],
+    second: tuple[object, str],
+    found: bool,  # noqa: FBT001
+) -> None:
+    said = Judged((MULTIPATH_TEXT,), [PATH_FAILED], [(0.0, {"cmd:multipath -ll": PRINTED.format(*first, *second)})])
+    assert isinstance(said.of("mpatha", NAME), Finding) is found

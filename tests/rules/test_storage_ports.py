@@ -7,7 +7,7 @@ import pytest
 from sdstop.collectors.fabric.fc import FC, FcPort
 from sdstop.collectors.fabric.rdma import RDMA, RdmaPort
 from sdstop.core.evidence_host import EvidenceHost
-from sdstop.core.finding import Gap, Severity
+from sdstop.core.finding import Finding, Gap, Severity
 from sdstop.core.host import Absent
 from sdstop.rules.fabric.storage_port_errors import STORAGE_PORT_ERRORS
 from tests.nodes.frames import Judged
@@ -139,3 +139,41 @@ def test_a_port_in_a_state_of_no_known_kernel_is_unchecked() -> None:
     assert judged(fc("Frozen")).unchecked("host7", NAME).gap is Gap.FAULTY
     assert judged(fc("Offline")).unchecked("host7", NAME).calm
     assert judged(fc("Blocked", link_failure_count=3)).finding("host7", NAME).severity is Severity.WARNING
+
+
+def infiniband(rate: str = "100 Gb/sec (4X EDR)", state: str = "4: ACTIVE") -> dict[str, str]:
+    return rdma(state) | {f"{PORT}/link_layer": "InfiniBand\n", f"{PORT}/rate": f"{rate}\n"}
+
+
+@pytest.mark.parametrize("state", ["2: INIT", "3: ARMED"])
+def test_a_port_that_no_subnet_manager_activates(state: str) -> None:
+    finding = judged(infiniband(state=state)).finding("mlx5_0/1", NAME)
+    assert (finding.severity, finding.title) == (Severity.WARNING, "STORAGE PORT NOT ACTIVE")
+
+
+@pytest.mark.parametrize(
+    ("shown", "found"),
+    [
+        (infiniband("25 Gb/sec (1X EDR)"), True),
+        (infiniband("50 Gb/sec (2X EDR)"), False),
+        (infiniband(), False),
+        (rdma() | {f"{PORT}/rate": "25 Gb/sec (1X EDR)\n"}, False),
+        (infiniband("100 Gb/sec"), False),
+    ],
+)
+def test_one_lane_is_too_few_for_infiniband_alone(shown: dict[str, str], found: bool) -> None:  # noqa: FBT001
+    said = judged(shown, shown)
+    if found:
+        finding = said.finding("mlx5_0/1", NAME)
+        assert (finding.severity, finding.title) == (Severity.WARNING, "PORT ON ONE LANE")
+    else:
+        assert not [each for each in said.all if isinstance(each, Finding)]
+
+
+@pytest.mark.parametrize(("losses", "found"), [(1, True), (0, False)])
+def test_an_offline_port_is_a_fault_if_it_had_a_link(losses: int, found: bool) -> None:  # noqa: FBT001
+    said = judged(fc("Offline", link_failure_count=losses))
+    if found:
+        assert said.finding("host7", NAME).title == "STORAGE PORT WITHOUT LINK"
+    else:
+        assert said.unchecked("host7", NAME).calm

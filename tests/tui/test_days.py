@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -20,7 +20,9 @@ from sdstop.rules import RULES
 from sdstop.tui.app import Dashboard
 from sdstop.tui.playhead import Playhead
 from sdstop.tui.recorded_events import EventKind, recorded_events
-from sdstop.tui.spans import ZOOMS, time_axis, zoomed
+from sdstop.tui.spans import ZOOMS, Span, spans, time_axis, zoomed
+from sdstop.tui.time_bar import span_lines, unjudged
+from sdstop.tui.widgets.palette import Palette
 from tests.days import day, record
 from tests.fixtures import opened
 from tests.nodes.block import Node
@@ -87,6 +89,33 @@ def test_a_jump_shows_the_frame_of_a_run(few: StoredTimeline) -> None:
     playhead.session.feed_all(few.frame(index) for index in range(len(few)))
     assert playhead.session.latest is not None
     assert playhead.at_end is False
+
+
+def test_a_part_that_is_not_judged_is_not_drawn_as_good(few: StoredTimeline) -> None:
+    held = session(few)
+    axis = time_axis(held, 60)
+    assert axis is not None
+
+    def line(label: str, shown: Sequence[Span] = ()) -> str:
+        (found,) = span_lines(shown, axis, 59, 14, Palette(), unjudged(held, axis))
+        text = "".join(segment.text for segment in found)
+        assert text.startswith(label)
+        return text[14:-1]
+
+    third = few.at(axis.time(20)) + 1
+    assert line("  not judged") == "·" * 59
+    for index in range(third):
+        held.feed(few.frame(index))
+    partly = line("  none so far")
+    assert set(partly[:20]) == {"─"}
+    assert set(partly[21:]) == {"·"}
+    held.scouted_times = ((axis.time(40), axis.last),)
+    assert set(line("  none so far")[42:]) == {"─"}
+    for index in range(third, len(few.frames)):
+        held.feed(few.frame(index))
+    (span,) = spans(held.episodes(), axis)
+    assert set(line("!CONVOY md0", [span])) == {"─", "├", "━"}
+    assert not unjudged(held, axis)
 
 
 def test_the_axis_zooms_around_a_time(few: StoredTimeline) -> None:

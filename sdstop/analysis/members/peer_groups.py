@@ -40,7 +40,12 @@ from sdstop.analysis.members.slow_members import (
     thing_of,
 )
 from sdstop.analysis.members.stripe import StripePattern
-from sdstop.analysis.members.unjudged import parity_alone, silent_member, synchronising, uncounted_member
+from sdstop.analysis.members.unjudged import (
+    parity_alone,
+    silent_member,
+    synchronising,
+    uncounted_member,
+)
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.md.readings import Array
 from sdstop.core.history import Moment, Window
@@ -166,8 +171,8 @@ def _of_pattern(
         return no(f"layout {alone}: one disk holds all parity and gets more requests by design")
     if action:
         return no(f"{action} running or just finished; its I/O masks the load distribution")
-    if (uncounted := uncounted_member(window, layout, moments)) is not None:
-        return no(f"no I/O statistics of {uncounted} (queue/iostats = 0)")
+    if uncounted := uncounted_member(window, layout, judged.array, moments):
+        return no(uncounted)
     if (coarse := _coarse(moments)) is not None:
         return no(_too_coarse(coarse))
     fewest = limits.seconds if group is not None else min(limits.seconds, FEWEST_PASTED)

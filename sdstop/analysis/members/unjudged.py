@@ -10,7 +10,7 @@ from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.md.readings import Array
 from sdstop.core.history import Moment, Window
 from sdstop.core.thing import Thing
-from sdstop.readings.disk import DiskActivity
+from sdstop.readings.disk import Disk, DiskActivity
 from sdstop.readings.rebuild import Rebuild
 
 SILENT = 3
@@ -66,17 +66,27 @@ def silent_member(layout: GroupColumns, moments: Sequence[Moment[DiskActivity]])
     return names[0] if names and moments else None
 
 
-def uncounted_member(window: Window, layout: GroupColumns, moments: Sequence[Moment[DiskActivity]]) -> str | None:
-    """Return a member whose requests the kernel does not count, None if all are counted.
+NO_ROW = "has no row in /proc/diskstats"
 
-    Only counters that never move count as missing: dm, DRBD and bcache are counted regardless of queue/iostats.
+
+def uncounted_member(
+    window: Window, layout: GroupColumns, array: Array | None, moments: Sequence[Moment[DiskActivity]]
+) -> str:
+    """Return why a member's requests are unknown, "" if the kernel counts them all.
+
+    The kernel has a row of every device: one that md has and the counters lack is gone, or was cut off. Of those that
+    are switched off, only counters that never move count as missing: dm, DRBD and bcache are counted regardless of
+    queue/iostats.
     """
+    disks = window.rows(Disk) if array is not None else {}
+    if disks and (missing := next((name for name in layout.names if name not in disks), "")):
+        return f"{missing} {NO_ROW}"
     off = window.of_run(BlockDevice, ("iostats off", layout.columns), lambda: _switched_off(window, layout))
     for name in off:
         rows = (moment.rows.get(name) for moment in moments)
         if not any(row is not None and row.completed_per_second for row in rows):
-            return name
-    return None
+            return f"no I/O statistics of {name} (queue/iostats = 0)"
+    return ""
 
 
 def _switched_off(window: Window, layout: GroupColumns) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from sdstop.analysis.members.laggard import FEWEST, Wait
 from sdstop.analysis.members.peer_groups import striped_groups
 from sdstop.analysis.members.relapse import Relapse
 from sdstop.analysis.members.replacement import advice, waits_for
+from sdstop.analysis.members.unjudged import NO_ROW
 from sdstop.collectors.md.readings import Array
 from sdstop.core import format as human
 from sdstop.core.averages import median
@@ -34,6 +35,7 @@ def verdicts(window: Window, groups: Sequence[JudgedGroup], limits: Limits) -> I
         subjects = (judged.name,) if upper is not None else judged.layout.names
         members = len(judged.layout.names)
         gap = Gap.EARLY if judged.slow_unchecked.startswith("collecting data") else Gap.OPEN
+        gap = Gap.FAULTY if judged.slow_unchecked.endswith(NO_ROW) else gap
         if judged.slow:
             for laggard in judged.slow:
                 yield _slow(window, judged, laggard, limits)

@@ -29,12 +29,16 @@ from sdstop.core.finding import (
 from sdstop.core.history import Window
 
 _HOUR = 3600.0
-_LOST = frozenset({"Linkdown", "DOWN", "Error", "Blocked", "Bypassed", "Deleted"})
+_LOST = frozenset({"Linkdown", "DOWN", "Error", "Blocked", "Bypassed", "Deleted", "Offline"})
 """States of a port without a link that it may have had."""
 _OTHERS = frozenset({
-    "Unknown", "Not Present", "Offline", "Diagnostics", "Loopback", "Marginal", "NOP", "INIT", "ARMED", "ACTIVE_DEFER",
+    "Unknown", "Not Present", "Diagnostics", "Loopback", "Marginal", "NOP", "ACTIVE_DEFER",
 })  # fmt: skip
 """Further states: kernel include/scsi/scsi_transport_fc.h and drivers/infiniband/core/sysfs.c."""
+
+
+_UNMANAGED = frozenset({"INIT", "ARMED"})
+"""States of an InfiniBand port whose link is up, and which no subnet manager has activated."""
 
 
 class _Port(Struct, frozen=True):
@@ -97,7 +101,7 @@ def _judge(window: Window, port: _Port, limits: Limits) -> Verdict:
         if fields
     }
     known = {name: each for name, each in grown.items() if each is not None}
-    slow = _slow(window, port.row) if isinstance(port.row, FcPort) else None
+    slow = _slow(window, port.row) if isinstance(port.row, FcPort) else _narrow(window, port.row)
     if not known:
         return slow or _uncounted(port)
     seconds = max(each.seconds for each in known.values())
@@ -115,6 +119,8 @@ def _judge(window: Window, port: _Port, limits: Limits) -> Verdict:
 def _without_link(window: Window, port: _Port, state: str) -> Verdict:
     """Judge a port that serves nothing: a fault if it had a link."""
     losses = _total(port, port.lost)
+    if state in _UNMANAGED:
+        return _unmanaged(window, port, state)
     if state in _LOST and losses:
         return _down(window, port, losses)
     if state not in _LOST and state not in _OTHERS:
@@ -165,6 +171,40 @@ def _slow(window: Window, row: FcPort) -> Finding | None:
         harmless_if="the switch or the target supports no more",
         damage=Damage.SPEED,
         standing=not others,
+    )
+
+
+def _narrow(window: Window, row: RdmaPort) -> Finding | None:
+    """Return the finding of an InfiniBand port that runs on one lane of its cable; RoCE has links of one lane."""
+    if row.lanes != 1 or row.layer != "InfiniBand":
+        return None
+    return Finding(
+        severity=Severity.WARNING,
+        subject=row.port,
+        title="PORT ON ONE LANE",
+        cause=f"The link runs on 1 lane of its cable, at {human.quantity(row.rate, 'bytes_per_second')}.",
+        impact="Its paths carry a quarter of what four lanes carry.",
+        values=(Value("lanes", "lanes", row.lanes, "", below=4), Value("rate", "rate", row.rate, "bytes_per_second")),
+        evidence=cites(window.cite(row, "lanes")),
+        advice=("Check cable and connectors of the port.", run("ibstatus", note="rate and lanes of all ports")),
+        refuted_by="4X in the file rate of the port",
+        harmless_if="the switch port has one lane",
+        damage=Damage.SPEED,
+    )
+
+
+def _unmanaged(window: Window, port: _Port, state: str) -> Finding:
+    return Finding(
+        severity=Severity.WARNING,
+        subject=port.name,
+        title="STORAGE PORT NOT ACTIVE",
+        cause=f"State {state}: the link is up, and no subnet manager has activated the port.",
+        impact="The paths through this port carry nothing.",
+        values=(Value("state", "state", state),),
+        evidence=cites(window.cite(port.row)),
+        advice=("Start the subnet manager of the fabric, or check its log.", run("sminfo"), port.advice),
+        refuted_by=f"the state {port.up}",
+        harmless_if="the port leads to no fabric in use",
     )
 
 

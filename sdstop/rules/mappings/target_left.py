@@ -1,12 +1,24 @@
-"""Device mapper targets that fail on purpose: error segments below a volume, and targets made for tests."""
+"""Device mapper targets that fail: error segments below a volume, targets made for tests, and those that gave up."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from sdstop.collectors.devicemapper.mapper import MappedDevice
+from sdstop.collectors.devicemapper.other_targets import FAILED, READ_ONLY, UNKNOWN, MappedTarget
 from sdstop.core.advice import operands, run
-from sdstop.core.finding import Damage, Finding, Limits, Rule, Severity, Value, Verdict, cites, passed
+from sdstop.core.finding import (
+    Damage,
+    Finding,
+    Limits,
+    Rule,
+    Severity,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+    passed,
+)
 from sdstop.core.history import Window
 from sdstop.core.joins import Naming
 from sdstop.core.thing import Thing
@@ -20,9 +32,17 @@ _TESTS = {"flakey": "requests fail at times", "dust": "reads of some blocks fail
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     del limits
     good = []
+    states: dict[str, list[MappedTarget]] = {}
+    for state in window.rows(MappedTarget).values():
+        states.setdefault(state.mapping, []).append(state)
     for row in window.rows(MappedDevice).values():
         targets = row.targets.split(",")
-        if _ERROR in targets:
+        stopped = [each for each in states.get(row.mapping, ()) if each.state in {FAILED, READ_ONLY}]
+        if stopped:
+            yield _stopped(window, row, stopped[0])
+        elif unknown := [each.target for each in states.get(row.mapping, ()) if each.state == UNKNOWN]:
+            yield Unchecked(f"state of the target {unknown[0]} unknown", row.mapping)
+        elif _ERROR in targets:
             yield _finding(window, row, _ERROR, len(targets) == 1)
         elif test := next((target for target in targets if target in _TESTS and target != _ZERO), ""):
             yield _finding(window, row, test, len(targets) == 1)
@@ -36,6 +56,29 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 def _affected(window: Window, row: MappedDevice) -> Sequence[Thing]:
     thing = window.topology.named(Naming.DEV, row.device) if row.device is not None else None
     return window.topology.affected(thing) if thing is not None else ()
+
+
+def _stopped(window: Window, row: MappedDevice, state: MappedTarget) -> Finding:
+    failed = state.state == FAILED
+    return Finding(
+        severity=Severity.CRITICAL,
+        subject=row.mapping,
+        title="TARGET FAILED: no I/O" if failed else "TARGET READ-ONLY: no metadata",
+        cause=f"The target {state.target} of the mapping is in the state {state.state}.",
+        impact="Every request to the mapping fails." if failed else "Writes that need new metadata fail.",
+        values=(
+            Value("targets", "targets of the table", row.targets),
+            Value("state", "state of the target", state.state),
+            Value("users", "users of the mapping", len(_affected(window, row))),
+        ),
+        evidence=cites(window.cite(state)),
+        advice=(
+            "Find the error of its metadata device in the kernel log.",
+            run("dmsetup", "status", *operands(row.mapping)),
+            run("journalctl", "-k").pipe("grep", "-i", "device-mapper"),
+        ),
+        refuted_by="counters in place of the state in dmsetup status",
+    )
 
 
 def _finding(window: Window, row: MappedDevice, target: str, whole: bool) -> Finding:  # noqa: FBT001
@@ -70,7 +113,7 @@ def _finding(window: Window, row: MappedDevice, target: str, whole: bool) -> Fin
 
 TARGET_LEFT = Rule(
     "target-left",
-    "device mapper target that fails requests on purpose",
+    "device mapper target that fails requests, on purpose or after an error",
     Severity.CRITICAL,
     _check,
     (MappedDevice,),

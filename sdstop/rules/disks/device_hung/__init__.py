@@ -28,7 +28,9 @@ from sdstop.core.joins import Naming
 from sdstop.core.thing import Thing
 from sdstop.core.topology import Topology
 from sdstop.readings.disk import Disk
+from sdstop.readings.service import Service
 from sdstop.rules.disks.device_hung.one_way import OneWay, one_way
+from sdstop.rules.disks.device_hung.printed import printed
 from sdstop.rules.disks.device_hung.stall import NEVER, Stall, completions, is_exempt, stalls
 from sdstop.rules.disks.device_hung.surroundings import STACKED, Surroundings, keeps_stale_counts
 
@@ -44,6 +46,9 @@ _NAMES_SHOWN = 12
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     moments = window.moments(Disk)
+    if not moments:
+        yield from printed(window, limits)
+        return
     silent = {s.device: s for s in stalls(window, moments)}
     hung = {
         name: s for name, s in silent.items() if s.seconds >= limits["seconds"] and s.readings >= limits["readings"]
@@ -254,6 +259,7 @@ DEVICE_HUNG = Rule(
         "osd-down",
         "osd-slow",
     ),
+    instead=(Service,),
     many="do not respond",
     damage=Damage.AVAILABILITY,
     view="disks",

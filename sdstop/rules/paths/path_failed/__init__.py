@@ -28,6 +28,7 @@ from sdstop.core.finding import (
 from sdstop.core.history import Window
 from sdstop.rules.paths.path_failed.beside import beside_finding, disks_beside
 from sdstop.rules.paths.path_failed.nvme import namespaces
+from sdstop.rules.paths.path_failed.preferred import better_paths, held, not_preferred
 
 _GRACE = 0.5
 
@@ -45,6 +46,10 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield beside_finding(window, row, others)
             continue
         if row.active == row.paths and row.paths:
+            used, better = better_paths(window, row)
+            if better:
+                yield _detour(window, row, limits, used, better)
+                continue
             yield RuledOut(row.mapping, f"{human.plural(row.paths, 'path')} active")
             continue
         seconds = _since(window, row)
@@ -55,6 +60,17 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         else:
             yield _finding(window, row, seconds)
     yield from namespaces(window, limits)
+
+
+def _detour(
+    window: Window, row: MultipathState, limits: Limits, used: list[MultipathPath], better: list[MultipathPath]
+) -> Verdict:
+    """Judge a map that does not use its preferred paths; multipathd may be about to go back to them."""
+    seconds = held(window, row)
+    if used[0].access is not None and seconds + _GRACE < limits["detour"]:
+        why = f"preferred paths not used for {human.duration(seconds)}: warning after {limits['detour']:g} s"
+        return Unchecked(why, row.mapping, gap=Gap.EARLY)
+    return not_preferred(window, row, used, better)
 
 
 def _sizes(window: Window, row: MultipathState) -> dict[str, int]:
@@ -174,7 +190,10 @@ PATH_FAILED = Rule(
     Severity.CRITICAL,
     _check,
     (MultipathState, MultipathPath),
-    (Threshold("seconds", 5.0, "minimum time with a failed path; a switch to another path takes less", "seconds"),),
+    (
+        Threshold("seconds", 5.0, "minimum time with a failed path; a switch to another path takes less", "seconds"),
+        Threshold("detour", 30.0, "minimum time on paths that the array does not prefer", "seconds"),
+    ),
     instead=(NvmePath,),
     covers=(Covers(MultipathState), Covers(NvmePath, "{device}")),
     many="have failed paths",

@@ -1,0 +1,83 @@
+"""Device mapper targets that no other source reads: whether they work, as far as their status shows it."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from sdstop.collectors.devicemapper.dmtable import Segment
+from sdstop.core.expression import expression
+from sdstop.core.joins import Identity, Naming, ThingKind
+from sdstop.core.model import Fact, Label, Name, Reading, Source, State
+
+FAILED, READ_ONLY, WORKING, UNKNOWN = "failed", "read-only", "working", "unknown"
+
+READ_ELSEWHERE = frozenset({"cache", "writecache", "flashcache"})
+"""Targets whose status is the caches' (sdstop.collectors.devicemapper.dmcache)."""
+_STATELESS = frozenset({
+    "linear", "striped", "crypt", "error", "zero", "delay", "flakey", "dust", "ebs", "switch", "unstriped",
+    "log-writes", "snapshot-origin", "zoned", "ioband", "inlinecrypt", "pcache",
+})  # fmt: skip
+"""Targets whose status has no state, or only counts."""
+_FAILS = frozenset({"Fail", "Error", "Invalid"})
+_ERA = expression(r"\d{1,9} \d{1,12}/\d{1,12} \d{1,12} (?:\d{1,20}|-)")
+_CLONE = expression(r"\d{1,9} \d{1,12}/\d{1,12} \d{1,12} \d{1,20}/\d{1,20} \d{1,12} \d .*(?P<mode>rw|ro)")
+
+
+class MappedTarget(Reading, frozen=True, kw_only=True):
+    """Segment with a state that no other family has, from `dmsetup status`: of era, clone, and unknown targets.
+
+    `state`: working, read-only (its metadata cannot be changed), failed (no I/O passes), or unknown.
+    """
+
+    family: ClassVar[str] = "mapped_target"
+    title: ClassVar[str] = "Other mapped targets"
+    rows_of = Source("{where}", "{needle}")
+    things: ClassVar = {
+        "device": Identity(ThingKind.DEVICE, Naming.DEV, aliases=(("mapper/{mapping}", Naming.LINK),)),
+    }
+
+    mapping: Annotated[str, Label("Mapping", "Name in /dev/mapper", names=Name.MAPPING)]
+    start: Annotated[int, Label("Start", "First sector of the segment")]
+    target: Annotated[str, Fact("Target", "Name of the target", plain=True)]
+    state: Annotated[str, State("State", "State of the target: working, read-only, failed, unknown")]
+    device: Annotated[str | None, Fact("Device", "Kernel name", names=Name.DEVICE)] = None
+    where: Annotated[str, Fact("Where", "Key of its evidence", export=False, names=Name.EVIDENCE)] = ""
+    needle: Annotated[str, Fact("Needle", "Text that marks its line", export=False, names=Name.EVIDENCE)] = ""
+
+
+def has_state(target: str) -> bool:
+    """Return whether the status of a target, which no other source reads, can have a state."""
+    return target not in _STATELESS and target not in READ_ELSEWHERE
+
+
+def parse(target: str, text: str) -> str:
+    """Return the state in a status line.
+
+    8 2074/8192 12 -                                      era (drivers/md/dm-era-target.c: era_status)
+    8 12/2048 8 100/100 0 0 2 hydration_threshold 1 rw    clone (drivers/md/dm-clone-target.c: clone_status)
+    Fail                                                  any target that has given up
+    """
+    said = text.strip()
+    if said in _FAILS:
+        return FAILED
+    if target == "era" and _ERA.fullmatch(said):
+        return WORKING
+    if target == "clone" and (found := _CLONE.fullmatch(said)):
+        return WORKING if found["mode"] == "rw" else READ_ONLY
+    return UNKNOWN
+
+
+def mapped_target(segment: Segment, device: str | None, where: str) -> MappedTarget | None:
+    """Return the row of a segment, None for an unknown target whose status is empty: it has no state."""
+    known = segment.target in {"era", "clone"}
+    if not known and not segment.text.strip():
+        return None
+    return MappedTarget(
+        mapping=segment.name,
+        start=segment.start,
+        target=segment.target[:40],
+        state=parse(segment.target, segment.text),
+        device=device,
+        where=where,
+        needle=f"{segment.name}:" if segment.name else "",
+    )
