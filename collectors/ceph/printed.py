@@ -399,18 +399,21 @@ def without_names(data: bytes) -> bytes:
 def status_fault(text: str) -> str:
     """Return why a status is not complete; "" if it is."""
     try:
-        return status_of(text).defect
+        defect = status_of(text).defect
     except Malformed as error:
         return str(error)
+    return defect or ("older than the events below it" if re.search(rf"(?m)^(?:{_EVENT})$", text) else "")
 
 
+_EVENT = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S* \S+ \[(?:INF|WRN|ERR|DBG|SEC)\] .*"
+"""Line that `ceph -w` prints below the status whenever something happens."""
 _CODE = r"[A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+"
 _MUTE = r"(?:\(MUTED[^\n]*\) )?"
 _VERSIONS = "Ceph 12 and later"
 STATUS = Form(
     key="cmd:ceph -s",
     first=r" *cluster:\n *id: +[0-9a-f-]{8}",
-    goes_on=rf" +.*|(?:{'|'.join(sorted(_SECTIONS))}):",
+    goes_on=rf" +.*|(?:{'|'.join(sorted(_SECTIONS))}):|{_EVENT}",
     reads="health and its checks, monitors, usage, placement groups, recovery, client I/O",
     versions=_VERSIONS,
     fault=status_fault,

@@ -47,7 +47,8 @@ _PATH = expression(
     r"(?:\[(?P<old>\w+)\]\[(?P<old_check>[^\]]+)\]|(?P<state>active|failed|undef|n/a)\s+"
     r"(?P<check>i/o \w+|\w+)(?:\s+(?P<online>[\w-]+))?)\s*"
 )
-_BAD = frozenset({"faulty", "i/o timeout", "timeout", "disconnected"})
+_GOOD = frozenset({"ready", "ghost", "undef"})
+"""States of a working path by its checker; `multipath -l` does not run the checker: undef."""
 
 
 class _Map(Struct):
@@ -124,8 +125,8 @@ def _add(each: _Map, path: re.Match[str], origin: str) -> None:
     device = None if path["device"] in {"-", "#"} else path["device"]
     number = path["number"]
     taken = sum(known.number.partition(" ")[0] == number for known in each.paths)
-    if state == ACTIVE and (check in _BAD or path["online"] == "offline"):
-        said = check if check in _BAD else path["online"]
+    if state == ACTIVE and (check not in _GOOD or path["online"] == "offline"):
+        said = check if check not in _GOOD else path["online"]
         each.doubts.append(f"{device or number}: active in the kernel, and {said}")
     each.paths.append(
         MultipathPath(

@@ -123,7 +123,7 @@ def parse(text: str) -> tuple[MdArray, ...]:
     head: re.Match[str] | None = None
     body: list[str] = []
     known = False
-    for line in text.splitlines():
+    for line in _indented(text):
         found = _HEAD.fullmatch(line.rstrip())
         if found or not line[:1].isspace():
             if head is not None:
@@ -142,8 +142,17 @@ def parse(text: str) -> tuple[MdArray, ...]:
     return tuple(arrays)
 
 
+_INNER = expression(r"\d{1,20} blocks\b.*|\[[=>.]{20,22}\] .*|bitmap: .*|resync=.*")
+
+
+def _indented(text: str) -> list[str]:
+    """Return the lines; those below the first one of an array are indented where a mail has lost that."""
+    return [f"      {line}" if _INNER.fullmatch(line) else line for line in text.splitlines()]
+
+
 def defects(text: str) -> tuple[str, ...]:
     """Return why a text may not be all of mdstat: lines that are not understood, or no end."""
+    text = "\n".join(_indented(text))
     lines = [line for line in text.splitlines() if line.strip() and not line[0].isspace()]
     twice = _doubled(text)
     found = [f"{twice}: lines of another array"] if twice else []
@@ -265,4 +274,6 @@ def _layout(text: str) -> dict[str, object]:
     if slots:
         found["raid_disks"], found["working"] = int(slots[1]), int(slots[2])
         found["slots"] = slots[3] or None
+        if slots[3] and len(slots[3]) == int(slots[1]):  # Linux 2.4 counts a failed member until it is removed
+            found["working"] = min(int(slots[2]), slots[3].count("U"))
     return found

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
-from sdstop.collectors.md.mdstat import fault
+from sdstop.collectors.md.mdstat import fault, parse
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Malformed
@@ -451,3 +451,12 @@ def test_an_array_that_does_not_run_is_read_each_second() -> None:
     host = RestingHost()
     for _ in range(2):
         assert {"level", "raid_disks"} <= read_of(host, "md0 : inactive sda1[0](S) sdb1[1](S)\n")
+
+
+def test_mails_without_indentation_and_kernels_that_count_failed_members() -> None:
+    mail = mdstat(RECOVERY.replace("      ", ""))
+    assert fault(mail) == ""
+    (array,) = parse(mail)
+    assert (array.working, array.slots, array.progress is not None) == (2, "UU_", True)
+    (array,) = parse(mdstat("md3 : active raid1 hdb1[1](F) hda1[0]\n      104320 blocks [2/2] [U_]\n"))
+    assert (array.raid_disks, array.working) == (2, 1)

@@ -12,6 +12,7 @@ from sdstop.collectors.devicemapper.status import DM_STATUS
 from sdstop.core.evidence import command_key
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Malformed
+from tests.pasted.corpus import judged, ruled_out
 
 ONE_DOWN = "2 0 1 0 1 1 A 0 2 2 8:16 A 0 0 1 8:0 F 1 0 1 "
 TWO_GROUPS = "2 0 4 0 2 1 A 0 1 2 8:16 A 0 0 1 E 0 1 2 8:0 F 3 0 1"
@@ -98,3 +99,22 @@ def test_what_older_versions_recorded_of_the_maps_alone_serves_too() -> None:
     state, *paths = DM_STATUS.read(EvidenceHost.of(files))
     assert isinstance(state, MultipathState)
     assert (state.paths, state.active, state.queues, len(paths)) == (2, 1, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("checks", "is_good"),
+    [
+        (("ready running", "ghost running", "undef unknown"), True),
+        (("shaky running", "i/o pending running", "delayed running", "faulty offline", "ready offline"), False),
+    ],
+)
+def test_only_a_path_that_its_checker_found_ready_is_good(checks: tuple[str, ...], *, is_good: bool) -> None:
+    for check in checks:
+        text = f"""mpatha (36001405a1b2c3d400001111222233334) dm-0 LIO-ORG,IBLOCK
+size=64M features='1 queue_if_no_path' hwhandler='1 alua' wp=rw
+`-+- policy='service-time 0' prio=50 status=active
+  |- 7:0:0:0 sdb 8:16 active ready running
+  `- 6:0:0:0 sda 8:0  active {check}
+"""
+        session = judged(f"[root@a ~]# multipath -ll\n{text}[root@a ~]# ".encode())
+        assert ("path-failed mpatha" in ruled_out(session)) is is_good

@@ -203,6 +203,16 @@ def test_tasks_that_wait_for_the_lookup_of_another_one_are_in_its_place() -> Non
     assert not [f for f in said.all if isinstance(f, Finding) and f.subject == "tasks"]
 
 
+def test_tasks_of_which_only_the_type_is_known_are_in_the_only_such_mount() -> None:
+    """As on a real kernel: of three writers to a dead NFS mount, the kernel shows the file of one alone."""
+    other = {"mount": None, "filesystem": "nfs", "wait": "nfs_wait_bit_killable"}
+    said = judged(*[files([task(70, **NFS), task(71, **other), task(72, **other)]) for _ in range(9)])
+    assert value(said.finding("/mnt/home", "tasks-stuck"), "tasks") == 3
+    second = {**NFS, "mount": "/mnt/work"}
+    said = judged(*[files([task(70, **NFS), task(71, **second), task(72, **other)]) for _ in range(9)])
+    assert value(said.finding("nfs", "tasks-stuck"), "tasks") == 1
+
+
 def test_tasks_that_wait_elsewhere_stay_unknown() -> None:
     said = behind("d_alloc_parallel", "io_schedule", "io_schedule")
     assert value(said.finding("/mnt/home"), "tasks") == 2

@@ -155,6 +155,7 @@ def stalled_groups(window: Window, seconds: float) -> tuple[StalledGroup, ...]:
         mount = task.mount if task.device is None else None
         places.setdefault((task.device, mount, task.filesystem if task.device is None else None), []).append(stalled)
     _join_those_behind(places)
+    _join_by_type(places)
     groups = [
         StalledGroup(
             next((each.task.mount for each in tasks if each.task.mount is not None), None),
@@ -180,6 +181,15 @@ def _join_those_behind(places: dict[tuple[str | None, ...], list[StalledTask]]) 
         places[_UNKNOWN] = left
     else:
         places.pop(_UNKNOWN, None)
+
+
+def _join_by_type(places: dict[tuple[str | None, ...], list[StalledTask]]) -> None:
+    """Move tasks of which only the type of the file system is known to the only such mount in which others wait."""
+    for place in [place for place in places if place[0] is None and place[1] is None and place[2] is not None]:
+        kind = place[2] or ""
+        mounts = [other for other in places if other[1] is not None and (other[2] or "").startswith(kind)]
+        if len(mounts) == 1:
+            places[mounts[0]].extend(places.pop(place))
 
 
 def causes(window: Window, group: StalledGroup, findings: Sequence[Finding]) -> tuple[Finding, ...]:

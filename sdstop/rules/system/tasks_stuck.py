@@ -67,7 +67,7 @@ def _finding(
     else:
         impact += "."
     return Finding(
-        severity=_severity(group, limits, done, busy, explained=bool(because)),
+        severity=_severity(group, limits, done, busy, because),
         subject=group.place or SUBJECT,
         title=f"TASKS STUCK: {count} in D state",
         cause=fitting(f"{cause}, waiting for {_where(group)}.", f"{cause}."),
@@ -90,15 +90,17 @@ def _finding(
 
 
 def _severity(
-    group: StalledGroup, limits: Limits, done: int | None, busy: float | None, *, explained: bool
+    group: StalledGroup, limits: Limits, done: int | None, busy: float | None, because: Sequence[Finding]
 ) -> Severity:
-    """Return the severity: info if another finding accounts for the wait, or if the place is unknown (io-stalled)."""
-    if explained or not group.place:
+    """Return the severity: info if a finding at least as severe accounts for it, or if the place is unknown."""
+    if not group.place:
         return Severity.INFO
     several = len(group.tasks) >= limits["tasks"]
     if done:
-        return Severity.WARNING if several and (busy is None or busy < _AT_LIMIT) else Severity.INFO
-    return Severity.CRITICAL if several else Severity.WARNING
+        own = Severity.WARNING if several and (busy is None or busy < _AT_LIMIT) else Severity.INFO
+    else:
+        own = Severity.CRITICAL if several else Severity.WARNING
+    return Severity.INFO if any(finding.severity.rank >= own.rank for finding in because) else own
 
 
 def _where(group: StalledGroup) -> str:
