@@ -141,6 +141,13 @@ def test_things_of_two_hosts_are_not_added_or_removed() -> None:
     assert said == {"only in A", "only in B"}
 
 
+def test_only_a_change_for_the_worse_has_the_color_of_an_alarm() -> None:
+    before, after = "aoe-flashcache", "aoe-flashcache-8700"
+    assert '<span class="sev passed">gone: critical</span>' in page.page(pair(before, after))
+    assert 'class="sev critical"' not in page.page(pair(before, after))
+    assert '<span class="sev critical">new: critical</span>' in page.page(pair(after, before))
+
+
 def test_findings_of_two_hosts_have_neither_begun_nor_ended() -> None:
     found = pair("scaleio-tight", "scaleio-roomy")
     assert rows.title(found).startswith("A (sds07) to B (ops1): findings: 11 only A;")

@@ -32,5 +32,6 @@ def page(found: Comparison) -> str:
 
 def _article(row: rows.ChangeRow) -> Markup:
     word = row.severity.value
-    heading = el("h3", el("span", f"{row.change}: {word}", class_=f"sev {word}"), f" {row.heading}")
-    return el("article", heading, *(el("p", line) for line in row.lines), class_=word)
+    color = word if row.bad else "passed"  # a fault that is gone does not alarm
+    heading = el("h3", el("span", f"{row.change}: {word}", class_=f"sev {color}"), f" {row.heading}")
+    return el("article", heading, *(el("p", line) for line in row.lines), class_=color)
