@@ -108,7 +108,7 @@ def _tasks(text: str) -> tuple[list[BlockedTask], int]:
     found, listed = list[BlockedTask](), 0
     for line in text.splitlines():
         words = line.split()
-        if "PID" in words and any(state in words for state in _STATES):
+        if _is_heading(words):
             heading = words
             found, listed = [], 0  # the last of several lists
             continue
@@ -134,13 +134,33 @@ def _task(columns: Sequence[str], words: Sequence[str]) -> BlockedTask:
     return BlockedTask(pid, 0.0, pid, name, is_kernel, None if wait in {"-", "0", "?"} else wait, None)
 
 
+def _is_heading(words: Sequence[str]) -> bool:
+    return "PID" in words and any(state in words for state in _STATES) and all(map(_HEADING.fullmatch, words))
+
+
+def _is_row(columns: Sequence[str], words: Sequence[str]) -> bool:
+    """Return whether the words in front of the command are what their columns call them.
+
+    If a column is missing in a row, an argument of the program is in the place of its name.
+    """
+    forms = ((_FORMS[name], word) for name, word in zip(columns, words, strict=False) if name in _FORMS)
+    return len(words) >= len(columns) and all(form.fullmatch(word) for form, word in forms)
+
+
+_HEADING = expression(r"%?[A-Z_]+\+?")
+_TIME = expression(r"[\d:.,-]+[hm]?")
+_FORMS = {"PID": expression(r"\d+"), "TIME": _TIME, "TIME+": _TIME} | dict.fromkeys(
+    _STATES, expression(r"[A-Zltsx+<]+")
+)
+
+
 def kept_listing(data: bytes) -> bytes:
     """Return a list of tasks without arguments of programs, and without other lines that may have some."""
     kept = []
     columns: Sequence[str] = ()
     for line in data.decode("utf-8", "replace").splitlines():
         words = line.split()
-        if "PID" in words and any(state in words for state in _STATES):
+        if _is_heading(words):
             columns = words
             kept.append(line)
         elif _HEAD_LINE.match(line):
@@ -148,7 +168,7 @@ def kept_listing(data: bytes) -> bytes:
         elif columns or _AUX_ROW.fullmatch(line.rstrip()):
             ends = [found.end() for found in _WORD.finditer(line)]
             last = len(columns or _AUX)
-            kept += [line[: ends[last - 1]]] if len(ends) >= last else []
+            kept += [line[: ends[last - 1]]] if _is_row(columns or _AUX, words) else []
     return "\n".join([*kept, ""]).encode() if kept else b""
 
 

@@ -64,6 +64,13 @@ class FindingEntry(Struct, frozen=True):
     faulty: bool = False
 
     @property
+    def title(self) -> str:
+        """Title of the finding; without one, the name of its rule in capitals."""
+        if self.finding is not None:
+            return self.finding.title or self.finding.rule.replace("-", " ").upper()[:40]
+        return "NO USABLE DATA" if self.run is not None else "NOT CHECKED"
+
+    @property
     def subjects(self) -> tuple[str, ...]:
         """The subject, and those of the findings that are folded in it."""
         return self.finding.subjects if self.finding is not None else (self.subject,)
@@ -231,8 +238,8 @@ class Scene(Struct, frozen=True):
 
     @property
     def is_settled(self) -> bool:
-        """Whether each unknown is expected, or only needs more time."""
-        return all(entry.calm or entry.early for entry in self.unknown())
+        """Whether each unknown is expected, or only needs more time, and each device has a verdict."""
+        return not self.headline.unjudged and all(entry.calm or entry.early for entry in self.unknown())
 
     def ended(self) -> list[FindingEntry]:
         """Return entries for findings that ended by this moment, the most recently ended first."""

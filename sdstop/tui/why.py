@@ -122,7 +122,13 @@ def _finding(page: _Page, finding: Finding, scene: Scene, numbers: Sequence[Line
         page.title("Consequences")
         for key in finding.explains:
             other = others.get(key)
-            page.choice(f"explains:{key}", other.summary if other else key, other)
+            page.choice(f"explains:{key}", _consequence(other) if other else key, other)
+
+
+def _consequence(entry: FindingEntry) -> str:
+    """Return title, subject and cause of a finding that another explains."""
+    cause = entry.finding.cause if entry.finding is not None else entry.summary
+    return f"{entry.title}  {entry.subject}: {cause}"
 
 
 def _run(page: _Page, run: Run, scene: Scene) -> None:

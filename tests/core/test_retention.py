@@ -214,7 +214,7 @@ def test_what_no_collector_reads_is_not_kept() -> None:
     )  # fmt: skip
     assert [key for key in kept if not retention.needs(key)] == []
     for key in (
-        "cmd:ps auxwww",
+        "cmd:w",
         "cmd:getent passwd",
         "slug:last_-x",
         "/etc/passwd",

@@ -205,7 +205,7 @@ def test_tasks_that_wait_for_the_lookup_of_another_one_are_in_its_place() -> Non
 
 def test_tasks_of_which_only_the_type_is_known_are_in_the_only_such_mount() -> None:
     """As on a real kernel: of three writers to a dead NFS mount, the kernel shows the file of one alone."""
-    other = {"mount": None, "filesystem": "nfs", "wait": "nfs_wait_bit_killable"}
+    other: dict[str, Any] = {"mount": None, "filesystem": "nfs", "wait": "nfs_wait_bit_killable"}
     said = judged(*[files([task(70, **NFS), task(71, **other), task(72, **other)]) for _ in range(9)])
     assert value(said.finding("/mnt/home", "tasks-stuck"), "tasks") == 3
     second = {**NFS, "mount": "/mnt/work"}

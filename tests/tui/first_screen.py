@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sdstop.tui.views.cause import Cause, causes, title_of
+from sdstop.tui.views.cause import Cause, causes
 from sdstop.tui.views.overview import Overview
 from tests.tui.screens import Screen
 
@@ -52,7 +52,7 @@ def check_first_screen(shown: Screen) -> None:
 
 
 def _check_cause(first: Cause, text: str, shown: Screen) -> None:
-    assert title_of(first.entry) in text
+    assert first.entry.title in text
     finding = first.finding
     said = (finding.cause, finding.impact) if finding is not None else (first.entry.summary,)
     for sentence in said:

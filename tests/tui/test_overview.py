@@ -14,7 +14,6 @@ from sdstop.core.finding import Value
 from sdstop.core.headline import OK
 from sdstop.core.session import Session
 from sdstop.tui.pictures import Picture
-from sdstop.tui.views.cause import title_of
 from sdstop.tui.views.measured import measures
 from sdstop.tui.views.plan import Needs, arrange
 from tests.fixtures import replayed, story
@@ -93,7 +92,7 @@ async def test_the_finding_under_the_cursor_swaps_picture_and_numbers_and_nothin
             chosen = view(shown).chosen
             assert chosen is not None
             keys.add(chosen.entry.key)
-            assert title_of(chosen.entry) in panes(shown)["cause"][3][0] + shown.text()
+            assert chosen.entry.title in panes(shown)["cause"][3][0] + shown.text()
         assert len(keys) == 5
         assert len(titles) > 1
         await shown.press("home")
@@ -119,11 +118,11 @@ async def test_a_quiet_node_is_not_called_good_without_a_look() -> None:
         assert "md0: queue is even over 3 columns" in shown.text()
 
 
-async def test_where_no_rule_could_look_nothing_is_called_good() -> None:
-    async with screen(Node().session(3, says(BLIND, UNRECORDED))) as shown:
-        assert "no findings" not in shown.lines()[0]
+async def test_a_device_whose_state_was_not_recorded_is_not_called_good() -> None:
+    async with screen(replayed("iostat-only", "lent")) as shown:
+        assert "no problem found" not in shown.lines()[0]
         text = shown.text()
-        assert "unknown: nothing checked" in text or "NOT CHECKED" in text
+        assert "state not recorded: md0 (mdraid)" in text
         assert "  ok " not in text
 
 

@@ -351,3 +351,10 @@ async def test_a_narrow_state_is_not_cut() -> None:
     async with screen(story("quiet-node").session, (60, 15)) as shown:
         assert shown.line("   all  44 checks passed; press !")
         assert "…" not in shown.text()
+
+
+async def test_an_interface_at_rest_is_not_drawn_below_a_session_that_is_down() -> None:
+    async with screen(story("nvme-target-dead").session, (160, 48)) as shown:
+        assert "─ Traffic" not in shown.text()
+        await shown.press("enter")
+        assert "TASKS STUCK: 5 in D state  nvme1n1: " in shown.text()

@@ -9,7 +9,6 @@ from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked
 from sdstop.tui.status import tabs_line
 from sdstop.tui.views import VIEWS
 from sdstop.tui.widgets.palette import plain
-from tests.fixtures import replayed
 from tests.nodes.block import Node, refused
 from tests.tui.rules import says
 from tests.tui.screens import LOW, SMALL, roles, screen
@@ -49,7 +48,7 @@ async def test_a_node_that_was_not_seen_whole_is_not_called_good(verdicts: tuple
 
 
 async def test_where_no_rule_had_data_nothing_is_called_good() -> None:
-    async with screen(replayed("iostat-only", "lent")) as shown:
+    async with screen(Node().session(3, says())) as shown:
         assert "nothing checked" in shown.lines()[0]
 
 

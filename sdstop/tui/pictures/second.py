@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from sdstop.analysis.disks.likeness import DeviceFold
+from sdstop.collectors.network.interfaces import InterfaceActivity
 from sdstop.core.finding import Finding
 from sdstop.tui.pictures import Picture
 from sdstop.tui.pictures.passed import remaining_picture, stacked
@@ -26,7 +27,8 @@ def second_picture(
     Where a finding is about something else than idle devices, its evidence and disproof are shown instead.
     """
     found = None
-    if finding is not None and finding.view == "network":
+    carried = any(row.rx_bytes_per_second or row.tx_bytes_per_second for row in _interfaces(scene))
+    if finding is not None and finding.view == "network" and carried:
         found = network_picture(finding, scene)
         found = found if found is not None and (picture is None or found.title != picture.title) else None
     named = set(finding.subjects) if finding is not None else set()
@@ -35,6 +37,10 @@ def second_picture(
         return remaining_picture(finding, picture, scene, passed=passed)
     found = found or wait_picture(scene, finding) or load_picture(finding, scene)
     return found if picture is None or found is None or found.title != picture.title else None
+
+
+def _interfaces(scene: Scene) -> list[InterfaceActivity]:
+    return [row for row in scene.rows(InterfaceActivity)[0].values() if row.interface != "lo"]
 
 
 _IDLE = 0.05

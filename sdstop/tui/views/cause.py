@@ -77,14 +77,6 @@ def causes(scene: Scene) -> list[Cause]:
 # --- texts ------------------------------------------------------------------------------------------------
 
 
-def title_of(entry: FindingEntry) -> str:
-    """Return the title of an entry; without one, the name of its rule in capitals."""
-    finding = entry.finding
-    if finding is not None:
-        return finding.title or finding.rule.replace("-", " ").upper()[:40]
-    return "NO USABLE DATA" if entry.run is not None else "NOT CHECKED"
-
-
 def _texts(cause: Cause) -> tuple[tuple[str, str], ...]:
     """Return the labelled sentences: why and hurt."""
     finding, entry = cause.finding, cause.entry
@@ -124,7 +116,7 @@ def title_line(cause: Cause, width: int) -> Line:
     """Return the title with its subject and, if there is room, how long it has lasted."""
     palette = cause.scene.palette
     word, fore, ground = chip(cause.severity)
-    title = palette.word(title_of(cause.entry), 60)
+    title = palette.word(cause.entry.title, 60)
     head = text((word, role(fore, ground, bold=True)), " ", (title, role(cause.role, bold=True)))
     since = _since(cause)
     room = width - width_of(head) - 2
@@ -183,7 +175,7 @@ def follows_line(cause: Cause, width: int) -> Line:
     names: list[str] = []
     titles: set[str] = set()
     for entry in cause.follows:
-        title, subject = title_of(entry), entry.subject.rpartition("/")[2]
+        title, subject = entry.title, entry.subject.rpartition("/")[2]
         if title.partition(":")[0] in titles:
             continue
         titles.add(title.partition(":")[0])
@@ -201,7 +193,7 @@ def brief_line(cause: Cause, width: int) -> Line:
     """Return a finding in one line: severity, title, subject, the beginning of its cause, and for how long."""
     palette = cause.scene.palette
     word, _, _ = chip(cause.severity)
-    title = palette.word(title_of(cause.entry), 60)
+    title = palette.word(cause.entry.title, 60)
     head = text((f"{word} {title}", role(cause.role, bold=cause.severity in MARKS)))
     since = _since(cause)
     since = since if width >= _ROOMY else since.partition(",")[0]

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from sdstop.core.format import duration, plural, utc
 from sdstop.core.headline import OK, UNKNOWN
 from sdstop.tui.scene import Scene
-from sdstop.tui.views.cause import title_of
 from sdstop.tui.widgets.palette import CHIP, FAINT, STRONG, Line, text, width_of
 from sdstop.tui.widgets.pane import Row, words
 
@@ -38,7 +37,7 @@ def _lines(scene: Scene, width: int, more: int) -> Iterator[Line]:
     judgement = scene.look.judgement
     watched = duration(scene.now.monotonic - scene.session.began)
     head = palette.word(said.found or said.rest[0], 200)
-    chip = "  ok " if said.code == OK and scene.is_settled else "    ?" if said.code == UNKNOWN else "     "
+    chip = "  ok " if said.code == OK and scene.is_settled else "    ?"
     unknown = "unknown: " if said.code == UNKNOWN else ""
     line = text((chip, CHIP), " ", (f"{unknown}{head}", STRONG))
     tail = f"{watched} watched"
@@ -54,7 +53,7 @@ def _lines(scene: Scene, width: int, more: int) -> Iterator[Line]:
         yield text((f"   {'?' if at == 1 else '':<5}", FAINT), fact, (more_of, FAINT))
     for at, entry in enumerate(scene.ended()[: _named(width) // 2]):
         lasted = f"{duration(entry.lasted(scene.now.monotonic) or 0.0)}, until {utc(entry.until or 0.0)}"
-        past = palette.word(f"{title_of(entry)}  {entry.subject}: {lasted}", 300)
+        past = palette.word(f"{entry.title}  {entry.subject}: {lasted}", 300)
         shown_past = textwrap.shorten(past, max(width - 10, 10), placeholder=palette.ellipsis)
         yield text((f"   {'' if at else 'over':<5}", FAINT), shown_past)
     passed = [(subject, verdict) for verdict in judgement.ruled_out for subject in verdict.subjects[:1]]
