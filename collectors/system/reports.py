@@ -135,23 +135,11 @@ def _task(columns: Sequence[str], words: Sequence[str]) -> BlockedTask:
 
 
 def _is_heading(words: Sequence[str]) -> bool:
-    return "PID" in words and any(state in words for state in _STATES) and all(map(_HEADING.fullmatch, words))
+    """Return whether all words of a line name columns; a program's arguments can have some of them."""
+    return "PID" in words and any(state in words for state in _STATES) and all(map(_COLUMN.fullmatch, words))
 
 
-def _is_row(columns: Sequence[str], words: Sequence[str]) -> bool:
-    """Return whether the words in front of the command are what their columns call them.
-
-    If a column is missing in a row, an argument of the program is in the place of its name.
-    """
-    forms = ((_FORMS[name], word) for name, word in zip(columns, words, strict=False) if name in _FORMS)
-    return len(words) >= len(columns) and all(form.fullmatch(word) for form, word in forms)
-
-
-_HEADING = expression(r"%?[A-Z_]+\+?")
-_TIME = expression(r"[\d:.,-]+[hm]?")
-_FORMS = {"PID": expression(r"\d+"), "TIME": _TIME, "TIME+": _TIME} | dict.fromkeys(
-    _STATES, expression(r"[A-Zltsx+<]+")
-)
+_COLUMN = expression(r"%?[A-Z_]+\+?")
 
 
 def kept_listing(data: bytes) -> bytes:
@@ -168,10 +156,17 @@ def kept_listing(data: bytes) -> bytes:
         elif columns or _AUX_ROW.fullmatch(line.rstrip()):
             ends = [found.end() for found in _WORD.finditer(line)]
             last = len(columns or _AUX)
-            kept += [line[: ends[last - 1]]] if _is_row(columns or _AUX, words) else []
+            kept += [line[: ends[last - 1]]] if len(ends) >= last and _is_whole(columns or _AUX, words) else []
     return "\n".join([*kept, ""]).encode() if kept else b""
 
 
+def _is_whole(columns: Sequence[str], words: Sequence[str]) -> bool:
+    """Return whether a row has all columns before the program; in a shorter one an argument is in its place."""
+    times = [at for at, name in enumerate(columns) if name in {"TIME", "TIME+"}]
+    return all(_TIME.fullmatch(words[at]) for at in times)
+
+
+_TIME = expression(r"(?:\d+-)?\d+(?::\d\d)+(?:\.\d+)?")
 _HEAD_LINE = expression(r"top - |Tasks: |Threads: |%?Cpu\(s\)|[KMGT]iB (?:Mem|Swap)|(?:Mem|Swap): |$")
 
 

@@ -213,8 +213,9 @@ def test_what_no_collector_reads_is_not_kept() -> None:
         "/etc/fstab", "/sys/anything", "link:/dev/x", "http:GET /api/x", "/proc/400/net/dev", "/proc/17/comm",
     )  # fmt: skip
     assert [key for key in kept if not retention.needs(key)] == []
+    assert retention.evidence(Evidence("cmd:ps auxwww", data=b"xaver")).data == b""  # no list of tasks
     for key in (
-        "cmd:w",
+        "cmd:pstree -a",
         "cmd:getent passwd",
         "slug:last_-x",
         "/etc/passwd",

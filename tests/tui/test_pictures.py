@@ -358,3 +358,10 @@ async def test_an_interface_at_rest_is_not_drawn_below_a_session_that_is_down() 
         assert "─ Traffic" not in shown.text()
         await shown.press("enter")
         assert "TASKS STUCK: 5 in D state  nvme1n1: " in shown.text()
+
+
+async def test_the_latency_of_several_disks_is_the_mean_that_its_graph_shows() -> None:
+    async with screen(story("san-path-failed").session, (160, 48)) as shown:
+        drawn = shown.text().split("─ Latency")[1].split("─ Disks")[0]
+        read = drawn.split("6 disks, mean  r ")[1].split()[0]
+        assert f"r {float(read):.1f} " in drawn

@@ -197,8 +197,8 @@ def wait_picture(scene: Scene, finding: Finding | None = None) -> Picture | None
 
     def graphs() -> Iterator[Graph]:
         for fold, flow in _folds(scene, finding, "read_wait", "write_wait", mean=True):
-            facts = f"r {wait(fold.figures.read_wait)}  w {wait(fold.figures.write_wait)} ms now"
-            yield Graph(fold.label, facts, flow, 0.001, floor=_WAIT_FLOOR)
+            facts = f"r {wait(flow.read)}  w {wait(flow.write)} ms now"
+            yield Graph(fold.label.replace(", median", ", mean"), facts, flow, 0.001, floor=_WAIT_FLOOR)
 
     return _picture("Latency", graphs, scene, "ms a request")
 
