@@ -372,6 +372,7 @@ BLOCKDEV = Collector(
         Need(f"list:{BLOCK}/*", "partitions, kind of device, devices below it (slaves)"),
         Need(f"link:{BLOCK}/*", "location of a device: PCI path, SCSI address, driver"),
         *(Need(f"{BLOCK}/*/{name}", why, filled=_FILLED.get(name, False)) for name, why in _ATTRIBUTES.items()),
+        Need(f"{BLOCK}/nvme*/device/model", "model of an NVMe disk, by which similar ones are compared", filled=True),
         Need("list:/run/udev", "whether udev runs"),
         Need(f"{UDEV}/b*", "stable names: by-path, by-id, WWN, serial number", redact=kept_names),
         Question(QUESTION, "names of devices, if the udev database cannot be read", redact=kept_answer),

@@ -220,7 +220,7 @@ def bare() -> list[str]:
     return [name for name in BROKEN if all(frame.ran is None for frame in opened(name)[1])]
 
 
-@pytest.mark.parametrize("name", ["offline-disk", "bond-slave-down", "bcache-drains-slowly"])
+@pytest.mark.parametrize("name", ["offline-disk", "bond-slave-down", "bcache-drains-slowly", "nvme-alone-slow"])
 def test_no_emptied_file_is_good(name: str) -> None:
     assert good(name, emptied) == []
 
