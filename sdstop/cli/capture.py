@@ -50,7 +50,8 @@ def run(options: argparse.Namespace) -> int:
         mapped = _checked(watch.redactor, options.output) if watch.redactor is not None else ""
     early = ", interrupted" if ended.code else ""
     blind = ", without findings; `sdstop --from` computes them" if concluded is NOTHING else ""
-    output.say(f"sdstop: {safe(options.output)}: wrote {plural(frames, 'frame')}{early}{blind}{mapped}")
+    part = f" of one of {len(watch.nodes)} nodes" if watch.nodes else ""
+    output.say(f"sdstop: {safe(options.output)}: wrote {plural(frames, 'frame')}{part}{early}{blind}{mapped}")
     return ended.code
 
 

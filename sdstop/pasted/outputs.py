@@ -75,6 +75,11 @@ class TextOutput(Struct):
         return self.key[4:].split(" ", 1)[0] if self.key.startswith("cmd:") else ""
 
     @property
+    def is_begun(self) -> bool:
+        """Whether it has text; cheap, as it is asked at each line."""
+        return any(self.lines)
+
+    @property
     def text(self) -> str:
         """The lines without blank lines around them."""
         return "\n".join(self.lines).strip("\n")
@@ -150,7 +155,7 @@ class Division:
                 begun = TextOutput("", at + 1, TypedCommand("", "", ends_only=True))
             elif begun is not None and begun.typed is not None and not begun.alone:
                 prompts |= _bare_prompt(line, begun.typed)
-            fence = fences.meaning(at, line, in_output=bool(current.key and current.text))
+            fence = fences.meaning(at, line, in_output=bool(current.key and current.is_begun))
             if begun is not None:
                 begun.is_rest = bool(torn) and begun.key == torn and not begun.is_named
                 torn = ""
@@ -158,7 +163,7 @@ class Division:
                 yield current
                 current = begun
             elif fence is not Fence.NONE:
-                if current.key and current.text:
+                if current.key and current.is_begun:
                     current.end = "fence" if fence is Fence.END else current.end
                     yield current
                     current = TextOutput("", at + 2)
@@ -201,7 +206,7 @@ class Division:
             return self._command(lines, at)
         if start < current.sure or self._belongs(current, form, lines[at]):
             return None
-        if current.key and not current.text and self._own(text, start, current) is not None:
+        if current.key and not current.is_begun and self._own(text, start, current) is not None:
             return None  # of another program, too
         return TextOutput(form.key, at + 1, form=form)
 
@@ -211,7 +216,7 @@ class Division:
             return False
         of_program = form.program == current.program if current.program else form.key == current.key
         if current.form is None:
-            if current.alone or not current.text:
+            if current.alone or not current.is_begun:
                 return of_program
             return of_program or not any(each.program == current.program for each in self._texts.forms)
         if form.key == current.form.key:
@@ -281,7 +286,7 @@ class Division:
         The rest of a line that a mailer folded is, if the first word of it did not fit, and the output goes on below.
         """
         form = current.form
-        if form is None or not form.goes_on or not line.strip() or not current.text:
+        if form is None or not form.goes_on or not line.strip() or not current.is_begun:
             return False
         if _goes_on(form, line) or _pattern(form.first).match(line):
             return False
@@ -300,7 +305,7 @@ class Division:
     def _taken(self, text: str, lines: Sequence[str], at: int, starts: Sequence[int], current: TextOutput) -> int:
         """Add a line to an output, or all lines of JSON; return the number of the next line."""
         line, start = lines[at], starts[at]
-        if current.key and not current.text and _DOCUMENT.match(line):
+        if current.key and not current.is_begun and _DOCUMENT.match(line):
             try:
                 _, end = json.JSONDecoder().raw_decode(text, start + len(line) - len(line.lstrip()))
             except (ValueError, RecursionError):

@@ -78,6 +78,22 @@ def test_the_text_report_lists_the_blocks_of_each_node(
     assert '"megacli: Firmware state: Failed"' in said
 
 
+def test_a_capture_has_one_of_the_nodes_and_redaction_names_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "ticket").write_text(SEVERAL["prompts"].replace("san", "vault"))
+    source = ["--from", str(tmp_path / "ticket")]
+    assert cli.execute(["capture", *source, "-o", str(tmp_path / "capture")]) == 0
+    assert "wrote 1 frame of one of 3 nodes" in capsys.readouterr().err
+    (tmp_path / "key").write_text("k" * 64)
+    (tmp_path / "key").chmod(0o600)
+    for form in ("text", "json", "html", "markdown"):
+        assert cli.execute(["report", "--redact", str(tmp_path / "key"), "--format", form, *source]) == 0
+        said = capsys.readouterr().out
+        assert "md0" in said
+        assert "vault" not in said
+
+
 @pytest.mark.parametrize(
     "text",
     [
