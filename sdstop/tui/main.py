@@ -146,7 +146,7 @@ class Main(Screen[None]):
         self._prepare(view)
         turned = view is not self.shown
         if turned:
-            self.shown.display, view.display = False, True  # a class would have both views styled anew
+            self.shown.display, view.display = False, True  # a class restyles all widgets of both
             self.entry = entry
         self.set_focus(view.main)
         if turned and self.scene is not None:
