@@ -148,17 +148,27 @@ def kept_listing(data: bytes) -> bytes:
         elif columns or _AUX_ROW.fullmatch(line.rstrip()):
             ends = [found.end() for found in _WORD.finditer(line)]
             last = len(columns or _AUX)
-            kept += [line[: ends[last - 1]]] if len(ends) >= last and _is_whole(columns or _AUX, words) else []
+            if len(ends) >= last and _is_whole(columns or _AUX, words):
+                kept.append(line[: ends[last - 1]])
     return "\n".join([*kept, ""]).encode() if kept else b""
 
 
 def _is_whole(columns: Sequence[str], words: Sequence[str]) -> bool:
-    """Return whether a row has all columns before the program; in a shorter one an argument is in its place."""
-    times = [at for at, name in enumerate(columns) if name in {"TIME", "TIME+"}]
-    return all(_TIME.fullmatch(words[at]) for at in times)
+    """Return whether a row has all columns before the program, and the program last: no argument is in a place."""
+    shapes = [_SHAPES.get(name) for name in columns]
+    programs = [at for at, name in enumerate(columns) if name in _NAMES]
+    fits = all(shape.fullmatch(word) for shape, word in zip(shapes, words, strict=False) if shape is not None)
+    return fits and programs in ([], [len(columns) - 1])
 
 
 _TIME = expression(r"(?:\d+-)?\d+(?::\d\d)+(?:\.\d+)?")
+_PROGRAM = expression(r"\[?[\w./:@+][\w./:@+-]*\]?|-(?:ba|da|k|z|tc)?sh")
+"""Name of a program, without options and assignments."""
+_SHAPES = {
+    "PID": expression(r"\d{1,7}"), "STAT": expression(r"[A-Z][\w<+]{0,5}"), "S": expression(r"[A-Z]"),
+    "TTY": expression(r"\?|tty\S*|pts/\d+|console"), "WCHAN": expression(r"-|0|[a-z_][\w.]*"),
+    "TIME": _TIME, "TIME+": _TIME, "COMMAND": _PROGRAM, "CMD": _PROGRAM,
+}  # fmt: skip
 _HEAD_LINE = expression(r"top - |Tasks: |Threads: |%?Cpu\(s\)|[KMGT]iB (?:Mem|Swap)|(?:Mem|Swap): |$")
 
 
