@@ -108,7 +108,7 @@ def _tasks(text: str) -> tuple[list[BlockedTask], int]:
     found, listed = list[BlockedTask](), 0
     for line in text.splitlines():
         words = line.split()
-        if "PID" in words and any(state in words for state in _STATES):
+        if _is_heading(words):
             heading = words
             found, listed = [], 0  # the last of several lists
             continue
@@ -134,13 +134,21 @@ def _task(columns: Sequence[str], words: Sequence[str]) -> BlockedTask:
     return BlockedTask(pid, 0.0, pid, name, is_kernel, None if wait in {"-", "0", "?"} else wait, None)
 
 
+def _is_heading(words: Sequence[str]) -> bool:
+    """Return whether all words of a line name columns; a program's arguments can have some of them."""
+    return "PID" in words and any(state in words for state in _STATES) and all(map(_COLUMN.fullmatch, words))
+
+
+_COLUMN = expression(r"%?[A-Z_]+\+?")
+
+
 def kept_listing(data: bytes) -> bytes:
     """Return a list of tasks without arguments of programs, and without other lines that may have some."""
     kept = []
     columns: Sequence[str] = ()
     for line in data.decode("utf-8", "replace").splitlines():
         words = line.split()
-        if "PID" in words and any(state in words for state in _STATES):
+        if _is_heading(words):
             columns = words
             kept.append(line)
         elif _HEAD_LINE.match(line):

@@ -25,7 +25,7 @@ from sdstop.capture.kind import is_recording, kind_of, unpacked
 from sdstop.capture.manifest import read_index, read_manifest
 from sdstop.core.collector import Texts
 from sdstop.core.evidence import Frame, Origin, dated
-from sdstop.core.format import plural, safe
+from sdstop.core.format import duration, plural, safe
 from sdstop.core.period import USUAL, Period, between
 from sdstop.core.zone import zone_for
 from sdstop.pasted import LONGEST, TextRefused
@@ -48,6 +48,8 @@ _OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _MOST_NOTES = 5
 _LARGEST_PERIOD = 512 << 20
 """Maximum bytes of evidence that are read of a recording at once."""
+_LATE = 60.0
+"""Seconds between the time chosen in a recording and the newest frame before it that are noted."""
 
 
 class OpenError(Exception):
@@ -133,10 +135,14 @@ def open_recording(path: str | os.PathLike[str], period: Period, usual: float = 
         newest = recording.runs[-1]
         since, until = _times(period, newest.last, recording.origin(newest), usual)
         timeline = StoredTimeline(recording, since, until)
+        end = timeline.moment(len(timeline) - 1).taken
+        if end < since and period.since is None:  # the recorder paused: its last frames say more than the last one
+            timeline = StoredTimeline(recording, end - usual, until)
         origin = recording.origin(recording.runs[timeline.newest_run])
         others = len(recording.runs) - len(timeline.starts) - 1
         more = f"{plural(others, 'other run')} of the recorder in this file: --at TIME opens them" if others else ""
-        notes = [more, _note(recording.notes)]
+        late = f"the newest frame is {duration(until - end)} before the time chosen" if until - end > _LATE else ""
+        notes = [late, more, _note(recording.notes)]
         return replace(origin, complete=not recording.notes, note="; ".join(filter(None, notes))), timeline
     except LookupError as error:
         recording.close()

@@ -69,7 +69,7 @@ class Main(Screen[None]):
 
     def on_mount(self) -> None:
         """Show the first view."""
-        self.shown.add_class("-shown")
+        self.shown.display = True
         self._prepare(self.shown)
         self.call_after_refresh(self._focus_shown)
 
@@ -146,8 +146,7 @@ class Main(Screen[None]):
         self._prepare(view)
         turned = view is not self.shown
         if turned:
-            self.shown.remove_class("-shown")
-            view.add_class("-shown")
+            self.shown.display, view.display = False, True  # a class restyles all widgets of both
             self.entry = entry
         self.set_focus(view.main)
         if turned and self.scene is not None:

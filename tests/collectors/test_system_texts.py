@@ -54,6 +54,10 @@ def test_the_last_interval_of_vmstat_counts() -> None:
 def test_tasks_in_d_state_without_arguments_of_programs() -> None:
     assert b"hunter2" not in kept_listing(f"{HEAD}{STUCK}{SHELL}".encode())
     assert b"hunter2" not in kept_listing(f"{STUCK}{SHELL}mysql -phunter2\n".encode())
+    a_column_less = "root 4711 0.0 0.1 1 1 ? S 0:00 mysql hunter2\n"
+    assert kept_listing(f"{HEAD}{a_column_less}".encode()).splitlines() == [HEAD.strip().encode()]
+    as_a_heading = "root 4712 0.0 0.1 1 1 ? S 10:00 0:00 sh -c echo PID STAT hunter2\n"
+    assert b"hunter2" not in kept_listing(f"{HEAD}{as_a_heading}".encode())
     found = rows({"cmd:ps aux": kept_listing(f"{HEAD}{STUCK}{SHELL}".encode()).decode()})
     assert found == [BlockedTasks(1), BlockedTask(1203, 0.0, 1203, "md12_raid6", kernel=True, wait=None, switches=None)]
 

@@ -113,6 +113,22 @@ def test_runs_form_one_timeline_with_gaps(tmp_path: Path) -> None:
     assert {item.key for item in part.frame(0).evidence} == {"/proc/diskstats", "/sys/slow"}
 
 
+def test_a_time_in_a_pause_of_the_recorder_is_judged_by_the_frames_before_the_pause(tmp_path: Path) -> None:
+    origin, story = opened("clone-convoy")
+    later = [replace(each, taken=each.taken + 7200, monotonic=each.monotonic + 7200) for each in story]
+    record(tmp_path / "r", origin, iter(story), iter(later))
+    ended = story[-1].taken
+    for pause, noted in ((30, ""), (2400, "the newest frame is 40m00 before the time chosen")):
+        origin, frames = open_capture(tmp_path / "r", period=Period(at=f"@{ended + pause:.0f}"))
+        assert [each.taken for each in frames] == [each.taken for each in story]
+        assert noted in (origin.note or "")
+        assert noted or "before the time chosen" not in (origin.note or "")
+        done = run("check", "--from", str(tmp_path / "r"), "--at", f"@{ended + pause:.0f}")
+        assert done.returncode == 2, done.stdout
+    since = Period(since=f"@{ended + 600:.0f}", until=f"@{ended + 2400:.0f}")  # as asked for: what was known
+    assert [each.taken for each in open_capture(tmp_path / "r", period=since)[1]] == [ended]
+
+
 @pytest.mark.parametrize("name", ["part", "part.tar.gz"])
 def test_a_capture_of_several_runs_keeps_them_apart(name: str, tmp_path: Path) -> None:
     once = Evidence("/sys/gone", data=b"1\n")

@@ -7,6 +7,7 @@ table depends on its visible rows only. It has no scroll bars; the title shows w
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import lru_cache
 from typing import Any, ClassVar, TypeVar
 
 from msgspec import Struct
@@ -66,6 +67,12 @@ def under_cursor(style: Style | None) -> Style:
     if style.color is None or style.color.name in {"dim", "frame", "strong"}:
         return style + CURSOR
     return style + Style(bgcolor=CURSOR.bgcolor)
+
+
+@lru_cache(maxsize=256)
+def _blank(width: int, style: Style) -> Strip:
+    """Return an empty line: one object for all panes of a width, many of which have more lines than rows."""
+    return Strip([Segment(" " * width, style)], width)
 
 
 def guard_of(widget: Widget) -> Guard:
@@ -231,6 +238,8 @@ class Pane(Widget, can_focus=True):
         # Before there is data, not even the glyph set of the terminal is known.
         line = self.guarded(lambda: self._line(y, width), self.failed_line) if self.begun else ()
         style = self.palette.style
+        if not line:
+            return _blank(width, style(None))
         segments = [Segment(s.text, style(s.style)) for s in line if s.text]
         blank = width - width_of(segments)
         if blank < 0:
