@@ -122,7 +122,7 @@ def _tasks(text: str) -> tuple[list[BlockedTask], int, bool]:
             clear = False
             continue
         state = words[columns.index("STAT" if "STAT" in columns else "S")]
-        if not _CELLS["S"].fullmatch(state):
+        if not _SHAPES["STAT"].fullmatch(state):
             clear = False
             continue
         listed += 1
@@ -171,38 +171,31 @@ def kept_listing(data: bytes) -> bytes:
         elif _HEAD_LINE.match(line):
             kept.append(line)
         elif columns or _AUX_ROW.fullmatch(line.rstrip()):
-            kept += _kept_row(line, columns or _AUX)
+            ends = [found.end() for found in _WORD.finditer(line)]
+            last = len(columns or _AUX)
+            if len(ends) >= last and _is_whole(columns or _AUX, words):
+                kept.append(line[: ends[last - 1]])
+            else:
+                kept.append("...")  # the list is not whole
     return "\n".join([*kept, ""]).encode() if kept else b""
 
 
-def _kept_row(line: str, columns: Sequence[str]) -> Iterator[str]:
-    """Yield the row up to the name of the program; `...` if a word before it can be part of a command line."""
-    found = list(_WORD.finditer(line))
-    if not found:
-        return
-    if len(found) < len(columns):
-        yield "..."
-        return
-    for name, word in zip(columns, found, strict=False):
-        if name in _NAMES:
-            yield line[: word.end() if _PROGRAM.fullmatch(word[0]) else word.start()].rstrip()
-            return
-        if not _CELLS.get(name, _CELL).fullmatch(word[0]):
-            yield "..."
-            return
-    yield line[: found[len(columns) - 1].end()]
+def _is_whole(columns: Sequence[str], words: Sequence[str]) -> bool:
+    """Return whether a row has all columns before the program, and the program last: no argument is in a place."""
+    shapes = [_SHAPES.get(name) for name in columns]
+    programs = [at for at, name in enumerate(columns) if name in _NAMES]
+    fits = all(shape.fullmatch(word) for shape, word in zip(shapes, words, strict=False) if shape is not None)
+    return fits and programs in ([], [len(columns) - 1])
 
 
-_PROGRAM = expression(r"\[?[\w.+:/-]{1,80}\]?")
-_CELL = expression(r"[\w.,:+?/*!<-]{1,32}")
-_CELLS = {
-    **dict.fromkeys(("PID", "PPID", "VSZ", "RSS", "SZ", "NLWP", "LWP", "TID"), expression(r"\d{1,15}")),
-    **dict.fromkeys(("%CPU", "%MEM"), expression(r"\d{1,6}(?:[.,]\d{1,2})?")),
-    **dict.fromkeys(_STATES, expression(r"[A-Za-z][A-Za-z+<]{0,5}")),
-    **dict.fromkeys(("TIME", "TIME+"), expression(r"[\d:.,-]{3,20}")),
-    **dict.fromkeys(("START", "STIME", "STARTED"), expression(r"[\d:]{4,8}|\w{2,5}\.?\d{0,2}")),
-}
-"""Words that a column can have: a row with others is shifted, and could have an argument where a name is expected."""
+_TIME = expression(r"(?:\d+-)?\d+(?::\d\d)+(?:\.\d+)?")
+_PROGRAM = expression(r"\[?[\w./:@+][\w./:@+-]*\]?|-(?:ba|da|k|z|tc)?sh")
+"""Name of a program, without options and assignments."""
+_SHAPES = {
+    "PID": expression(r"\d{1,7}"), "STAT": expression(r"[A-Z][\w<+]{0,5}"), "S": expression(r"[A-Z]"),
+    "TTY": expression(r"\?|tty\S*|pts/\d+|console"), "WCHAN": expression(r"-|0|[a-z_][\w.]*"),
+    "TIME": _TIME, "TIME+": _TIME, "COMMAND": _PROGRAM, "CMD": _PROGRAM,
+}  # fmt: skip
 _HEAD_LINE = expression(r"top - |Tasks: |Threads: |%?Cpu\(s\)|[KMGT]iB (?:Mem|Swap)|(?:Mem|Swap): |$")
 
 

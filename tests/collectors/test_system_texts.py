@@ -73,6 +73,20 @@ def test_a_list_with_a_row_that_is_not_understood_is_not_whole(shifted: str) -> 
             rows({"cmd:ps aux": made})
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "COMMAND                  PID STAT\nmysql -phunter2 x 12 D\n",
+        "  PID STAT COMMAND WCHAN\n 12 D mysql -phunter2\n",
+        "  PID STAT CMD\n 12 D FOO=hunter2 mysql\n",
+        "  PID STAT TTY CMD\n 12 D mysql -phunter2\n",
+        "  PID STAT CMD\n 12 D -phunter2\n",
+    ],
+)
+def test_no_argument_is_kept_in_the_place_of_a_column(text: str) -> None:
+    assert b"hunter2" not in kept_listing(text.encode())
+
+
 def test_functions_in_which_tasks_wait() -> None:
     text = "    PID STAT WCHAN            COMMAND\n"
     text += "   1203 D    md_flush_request md12_raid6\n     77 Ds   -                sync\n"
