@@ -151,14 +151,6 @@ def _is_heading(words: Sequence[str]) -> bool:
 _COLUMN = expression(r"%?[A-Z_]+\+?")
 
 
-def _is_heading(words: Sequence[str]) -> bool:
-    """Return whether all words of a line name columns; a program's arguments can have some of them."""
-    return "PID" in words and any(state in words for state in _STATES) and all(map(_COLUMN.fullmatch, words))
-
-
-_COLUMN = expression(r"%?[A-Z_]+\+?")
-
-
 def kept_listing(data: bytes) -> bytes:
     """Return a list of tasks without arguments of programs, and without other lines that may have some."""
     kept = []
@@ -171,30 +163,35 @@ def kept_listing(data: bytes) -> bytes:
         elif _HEAD_LINE.match(line):
             kept.append(line)
         elif columns or _AUX_ROW.fullmatch(line.rstrip()):
-            ends = [found.end() for found in _WORD.finditer(line)]
-            last = len(columns or _AUX)
-            if len(ends) >= last and _is_whole(columns or _AUX, words):
-                kept.append(line[: ends[last - 1]])
-            else:
-                kept.append("...")  # the list is not whole
+            kept += _kept_row(line, words, columns or _AUX)
     return "\n".join([*kept, ""]).encode() if kept else b""
 
 
-def _is_whole(columns: Sequence[str], words: Sequence[str]) -> bool:
-    """Return whether a row has all columns before the program, and the program last: no argument is in a place."""
+def _kept_row(line: str, words: Sequence[str], columns: Sequence[str]) -> Iterator[str]:
+    """Yield the columns of a row without arguments; `...` if a row lacks one, so that an argument is in its place.
+
+    A word that cannot be the name of a program is `?`.
+    """
+    last = len(columns) - 1
+    named = [at for at, name in enumerate(columns) if name in _NAMES]
     shapes = [_SHAPES.get(name) for name in columns]
-    programs = [at for at, name in enumerate(columns) if name in _NAMES]
+    if not words:
+        return
     fits = all(shape.fullmatch(word) for shape, word in zip(shapes, words, strict=False) if shape is not None)
-    return fits and programs in ([], [len(columns) - 1])
+    if fits and len(words) > last and named in ([], [last]):
+        start, end = list(_WORD.finditer(line))[last].span()
+        yield line[:end] if not named or _PROGRAM.fullmatch(words[last]) else f"{line[:start]}?"
+    else:
+        yield "..."
 
 
 _TIME = expression(r"(?:\d+-)?\d+(?::\d\d)+(?:\.\d+)?")
-_PROGRAM = expression(r"\[?[\w./:@+][\w./:@+-]*\]?|-(?:ba|da|k|z|tc)?sh")
+_PROGRAM = expression(r"[\[(]?[\w./:@+][\w./:@+-]*[\])]?|-(?:ba|da|k|z|tc)?sh")
 """Name of a program, without options and assignments."""
 _SHAPES = {
     "PID": expression(r"\d{1,7}"), "STAT": expression(r"[A-Z][\w<+]{0,5}"), "S": expression(r"[A-Z]"),
     "TTY": expression(r"\?|tty\S*|pts/\d+|console"), "WCHAN": expression(r"-|0|[a-z_][\w.]*"),
-    "TIME": _TIME, "TIME+": _TIME, "COMMAND": _PROGRAM, "CMD": _PROGRAM,
+    "TIME": _TIME, "TIME+": _TIME,
 }  # fmt: skip
 _HEAD_LINE = expression(r"top - |Tasks: |Threads: |%?Cpu\(s\)|[KMGT]iB (?:Mem|Swap)|(?:Mem|Swap): |$")
 

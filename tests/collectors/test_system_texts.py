@@ -60,6 +60,9 @@ def test_tasks_in_d_state_without_arguments_of_programs() -> None:
     assert kept_listing(f"{HEAD}{a_column_less}".encode()).splitlines() == [HEAD.strip().encode(), b"..."]
     as_a_heading = "root 4712 0.0 0.1 1 1 ? S 10:00 0:00 sh -c echo PID STAT hunter2\n"
     assert b"hunter2" not in kept_listing(f"{HEAD}{as_a_heading}".encode())
+    pam = SHELL.replace("mysql -u root -phunter2", "(sd-pam)")
+    odd = SHELL.replace("mysql -u root", "A=hunter2 B")
+    assert rows({"cmd:ps aux": kept_listing(f"{HEAD}{pam}{odd}".encode()).decode()}) == [BlockedTasks(0)]
     found = rows({"cmd:ps aux": kept_listing(f"{HEAD}{STUCK}{SHELL}".encode()).decode()})
     assert found == [BlockedTasks(1), BlockedTask(1203, 0.0, 1203, "md12_raid6", kernel=True, wait=None, switches=None)]
 
