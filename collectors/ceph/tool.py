@@ -116,8 +116,18 @@ def query_monitors(host: Host, argv: Sequence[str], recorded: str | None) -> tup
     """Return evidence key and text of an answer, recorded or queried from the monitors."""
     key = key_of(argv, recorded)
     if recorded is not None and recorded != " ".join(argv):
-        return key, text_of(key, host.recorded_output(recorded))
+        return key, _watched(host, key, text_of(key, host.recorded_output(recorded)))
     return key, text_of(key, host.run(argv, DEADLINE))
+
+
+_WATCHES = expression(r"(?:cmd:|slug:)ceph[ _](?:.{0,80}[ _])?(?:-w|--watch(?:-\w+)?)")
+
+
+def _watched(host: Host, key: str, text: str) -> str:
+    """Return a text; what `ceph -w` prints first is only the status before all events."""
+    if _WATCHES.fullmatch(key):
+        host.defect(key, "status before the events that it watches")
+    return text
 
 
 def key_of(argv: Sequence[str], recorded: str | None) -> str:
@@ -129,7 +139,8 @@ def key_of(argv: Sequence[str], recorded: str | None) -> str:
 
 def recorded_text(host: Host, name: str) -> str:
     """Return the text of a recorded answer; nothing is run for it."""
-    return text_of(f"cmd:{name}" if " " in name else f"slug:{name}", host.recorded_output(name))
+    key = f"cmd:{name}" if " " in name else f"slug:{name}"
+    return _watched(host, key, text_of(key, host.recorded_output(name)))
 
 
 def parsed_or(
