@@ -331,7 +331,7 @@ def backup(
         row = f"   8       0 sda {done} 0 {done * 64} {waited} 0 0 0 0 12 {ticks} {waited} 0 0 0 0 0 0\n"
         known = [task(70 + place, switches=7 if place < stuck else n) for place in range(tasks)]
         media = {"/sys/block/sda/queue/rotational": "1"}
-        return files(known, full=80.0, load=float(tasks), disks=row + disk("dm-0", 0, 500, 0, 253)) | media
+        return dict(files(known, full=80.0, load=float(tasks), disks=row + disk("dm-0", 0, 500, 0, 253))) | media
 
     every = [shown(n) for n in range(int(seconds / interval) + 1)]
     return judged(*every, rules=[*RULES, DEVICE_SATURATED], pace=interval)
