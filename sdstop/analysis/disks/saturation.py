@@ -21,7 +21,7 @@ QUEUE = 2.0
 DEPTH = 32.0
 """Minimum queue length for other devices that do not report a queue depth (SATA: 32)."""
 READINGS = 8.0
-"""Samples needed to judge; of longer ones as many as cover that many seconds, but at least FEWEST."""
+"""Samples needed to judge, or seconds that at least FEWEST of them cover."""
 FEWEST = 3
 FAR = 3.0
 """Service time above which a saturated device is not at a healthy limit, as a multiple of its own past or its peers."""
