@@ -73,10 +73,10 @@ def _without_colors(found: re.Match[str]) -> str:
 
 
 class TerminalOutput(io.FileIO):
-    """Descriptor of a terminal: writing waits while it is full, and what is written once it is gone is lost.
+    """Descriptor of a terminal: writing waits while it is full; output to a terminal that is gone is lost.
 
-    Textual writes in a thread that an error would end. Its queue would then fill, and the dashboard would wait
-    forever for room in it. A terminal that is full is an error, too, if another program has left it non-blocking.
+    Textual writes in a thread that an error would end. Its queue would then fill, and the dashboard would wait forever
+    for room in it. A terminal that is full is an error, too, if another program has left it non-blocking.
     """
 
     def write(self, data: Any, /) -> int:
