@@ -47,18 +47,23 @@ import ssl
     assert (result.returncode, result.stdout, result.stderr) == (0, "[]\n", "")
 
 
-def test_a_check_imports_no_module_of_the_standard_library_for_a_function_of_it() -> None:
+def test_a_check_imports_no_module_of_the_standard_library_for_a_function_of_it(tmp_path: Path) -> None:
     """Together they take a tenth of the start: inspect with ast and dis, statistics with fractions and random."""
-    code = """
+    mdstat = tmp_path / "frames/0001/proc/mdstat"
+    mdstat.parent.mkdir(parents=True)
+    mdstat.write_text(
+        "Personalities : [raid1]\nmd0 : active raid1 sda[0]\n      976630464 blocks super 1.2 [2/1] [U_]\n\n"
+        "unused devices: <none>\n"
+    )
+    code = f"""
 import sys, sdstop.__main__
-sys.argv = ["sdstop", "check", "--from", "fixtures/md-degraded"]
+sys.argv = ["sdstop", "check", "--from", {str(tmp_path)!r}]
 sdstop.__main__.main()
-spared = {"typing_extensions", "inspect", "ast", "dis", "tokenize", "dataclasses", "statistics", "fractions", "random",
-          "calendar", "socket"}
+spared = {{"typing_extensions", "inspect", "ast", "dis", "tokenize", "dataclasses", "statistics", "fractions", "random",
+           "calendar", "socket"}}
 print("imported:", sorted(spared & set(sys.modules)))
 """
-    root = Path(__file__).parent.parent
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=root)
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout.startswith("SDSTOP CRITICAL")
     assert result.stdout.splitlines()[-1] == "imported: []"

@@ -6,9 +6,11 @@ Textual paints on standard error. Standard error is reserved for error messages,
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
+import select
 import sys
-from io import TextIOWrapper
 from typing import Any
 
 from textual.drivers.linux_driver import LinuxDriver
@@ -70,7 +72,24 @@ def _without_colors(found: re.Match[str]) -> str:
     return f"\x1b[{kept}m" if kept or not found[1] else ""
 
 
-def terminal_file() -> TextIOWrapper:
+class TerminalOutput(io.FileIO):
+    """Descriptor of a terminal: writing waits while it is full; output to a terminal that is gone is lost.
+
+    Textual writes in a thread that an error would end. Its queue would then fill, and the dashboard would wait forever
+    for room in it. A terminal that is full is an error, too, if another program has left it non-blocking.
+    """
+
+    def write(self, data: Any, /) -> int:
+        """Write bytes and return the number of those written, or of all if they are lost."""
+        with contextlib.suppress(OSError):
+            while (written := super().write(data)) is None:
+                select.select([], [self], [])
+            return written
+        return len(data)
+
+
+def terminal_file(descriptor: int = 1) -> io.TextIOWrapper:
     """Return a separate file object for standard output; glyphs missing from its encoding become escape sequences."""
     encoding = getattr(sys.__stdout__, "encoding", None) or "utf-8"
-    return open(1, "w", encoding=encoding, errors="backslashreplace", newline="", closefd=False)
+    raw = TerminalOutput(descriptor, "w", closefd=False)
+    return io.TextIOWrapper(io.BufferedWriter(raw), encoding, "backslashreplace", "")

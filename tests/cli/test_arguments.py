@@ -133,7 +133,7 @@ def test_a_check_of_an_empty_name_is_not_left_to_the_exporter(
     option: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The exporter of this node has another root, configuration and sources."""
-    monkeypatch.setattr("sdstop.exporters.local.client.check", lambda *_: (0, "SDSTOP OK - no findings\n", 0.1))
+    monkeypatch.setattr("sdstop.exporters.local.client.check", lambda *_, **__: (0, "SDSTOP OK - no findings\n", 0.1))
     assert execute(["check"]) == 0
     assert "exporter, 0.1 s ago" in capsys.readouterr().out
     assert execute(["check", option, ""]) == 3

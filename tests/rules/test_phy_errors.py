@@ -32,7 +32,7 @@ def test_old_and_few_is_info() -> None:
 def test_one_reading_does_not_tell_how_old() -> None:
     finding = judged((*QUIET, *OLD)).finding("expander-1:0")
     assert finding.severity is Severity.INFO
-    assert "needs another sample" in finding.impact
+    assert "Another sample shows" in finding.impact
     assert finding.totals
 
 

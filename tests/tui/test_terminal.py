@@ -18,8 +18,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from textual.drivers._writer_thread import MAX_QUEUED_WRITES, WriterThread
 
-from sdstop.tui.driver import uncolored
+from sdstop.tui.driver import terminal_file, uncolored
 from sdstop.tui.terminal import Depth, Options, color_depth, is_terminal_gone, needs_ascii, usable_terminal
 from tests.needs import fixture_needs
 from tests.tui.tmux import ENVIRONMENT, PATIENCE, Tmux
@@ -166,9 +167,11 @@ def test_signals_are_obeyed_while_it_is_busy(number: signal.Signals, code: int) 
         shown.close()
 
 
-def test_a_lost_terminal_ends_it_even_where_hangups_are_ignored() -> None:
+def test_a_lost_terminal_ends_it_even_where_hangups_are_ignored(tmp_path: Path) -> None:
+    errors = tmp_path / "errors"
     ignoring = (
-        "import signal, os, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
+        "import signal, os, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN); "
+        f"os.dup2(os.open({str(errors)!r}, os.O_CREAT | os.O_WRONLY), 2); os.execv(sys.argv[1], sys.argv[1:])"
     )
     shown = Terminal([sys.executable, "-c", ignoring, *WATCH], (80, 24), {})
     try:
@@ -180,8 +183,42 @@ def test_a_lost_terminal_ends_it_even_where_hangups_are_ignored() -> None:
             time.sleep(0.05)
         shown.status = os.waitstatus_to_exitcode(done[1])
         assert shown.status == 129
+        assert errors.read_text() == ""
     finally:
         shown.close()
+
+
+def test_output_to_a_lost_terminal_never_ends_the_thread_that_writes() -> None:
+    """Otherwise its queue fills, and the dashboard waits for room in it forever."""
+    primary, secondary = pty.openpty()
+    os.close(primary)
+    try:
+        written = WriterThread(terminal_file(secondary))
+        written.start()
+        for _ in range(2 * MAX_QUEUED_WRITES):
+            written._queue.put("text" * 5000, timeout=PATIENCE)
+        written.stop()
+        assert not written.is_alive()
+    finally:
+        os.close(secondary)
+
+
+def test_a_terminal_that_another_program_left_non_blocking_gets_everything() -> None:
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    written = WriterThread(terminal_file(writer))
+    written.start()
+    try:
+        for _ in range(20):
+            written.write("text" * 5000)
+        got = 0
+        while got < 20 * 20000:
+            assert select.select([reader], [], [], PATIENCE)[0]
+            got += len(os.read(reader, 65536))
+        written.stop()
+    finally:
+        os.close(reader)
+        os.close(writer)
 
 
 def test_no_color_sends_no_colour_at_all() -> None:
