@@ -28,9 +28,9 @@ _GLUED_END = expression(r"(?P<text>.*[^\s`]\s*)(?P<signs>`{3,})\s*")
 
 
 def apart(text: str) -> str:
-    """Return a text in which fences are lines of their own; chats put them into the first and the last line.
+    """Return a text in which fences are separate lines; chats put them into the first and the last line of the text.
 
-    The text must have no margin, as that would be taken for the text of such a line.
+    A margin must be removed before, as it would be taken for text before a fence.
     """
     if "```" not in text:
         return text

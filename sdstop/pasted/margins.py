@@ -6,7 +6,7 @@
     │md0 : active raid1    │     tmux, boxes; with text on both sides two terminals
     "md0 : active raid1",        Ansible's stdout_lines
 
-A margin is removed where more lines are understood without it, or as many and it is not only an output that has it.
+A margin is removed if more lines are understood without it, or the same number and lines outside of outputs have it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Region(Struct, frozen=True):
     """Lines `start` to `end` (exclusive) without their margin.
 
     `slack` is the number of lines that may be understood only with the margin: -1 if more must be understood without
-    it (or as many, if lines outside of outputs have it too), 0 or more for margins that are not part of any output.
+    it (or the same number if lines outside of outputs have it), 0 or more for margins that are not part of any output.
     """
 
     start: int
@@ -85,7 +85,7 @@ def _without_one(
 
 
 def _has_others(lines: Sequence[str], region: Region, understood: Collection[int]) -> bool:
-    """Return whether a region has lines outside of outputs: the margin that they have, too, is not the outputs' own."""
+    """Return whether a region has lines outside of outputs; a margin that these have is part of no output."""
     return any(at not in understood and any(map(str.isalnum, lines[at])) for at in range(region.start, region.end))
 
 
@@ -273,7 +273,7 @@ def _columns(lines: Sequence[str]) -> Iterator[Region]:
 def _slack(bar: str, lines: Sequence[str]) -> int:
     """Return the slack of lines without a border on their right side; no program's lines end with a drawn one.
 
-    Fences are hidden by a border, so that what is below an output seems to be a part of it.
+    A border hides fences, so that lines below an output seem to be part of it.
     """
     return _bare_lines(lines) if bar == "|" else len(lines)
 
