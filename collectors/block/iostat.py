@@ -121,6 +121,7 @@ def served(device: str, row: Row, origin: str, seconds: float | None) -> Service
             read_wait=known.read_wait,
             write_wait=known.write_wait,
             wait=known.wait,
+            size=known.size,
             queue=known.queue,
             busy=known.busy,
             seconds=seconds,

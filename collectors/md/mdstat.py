@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sdstop.core.expression import expression
 from sdstop.core.form import Form
@@ -231,7 +232,10 @@ def _array(head: re.Match[str], body: list[str]) -> MdArray:
     found: dict[str, object] = {}
     for line in body:
         found.update(_status(line))
-    return MdArray(name, activity, read_only, personality, tuple(devices), **found)  # type: ignore[arg-type]  # by name
+    md = MdArray(name, activity, read_only, personality, tuple(devices), **found)  # type: ignore[arg-type]  # by name
+    up, failed = (md.slots or "").count("U"), sum("F" in device.flags for device in devices)
+    # Linux 2.4 counts failed members as long as they are listed.
+    return replace(md, working=up) if md.slots and failed and md.working == up + failed else md
 
 
 def _status(line: str) -> dict[str, object]:
@@ -274,6 +278,4 @@ def _layout(text: str) -> dict[str, object]:
     if slots:
         found["raid_disks"], found["working"] = int(slots[1]), int(slots[2])
         found["slots"] = slots[3] or None
-        if slots[3] and len(slots[3]) == int(slots[1]):  # Linux 2.4 counts a failed member until it is removed
-            found["working"] = min(int(slots[2]), slots[3].count("U"))
     return found

@@ -55,6 +55,7 @@ class Service(Reading, frozen=True, kw_only=True):
     read_wait: Annotated[float | None, Metric("r_await", "Mean read latency, including queueing", "seconds")] = None
     write_wait: Annotated[float | None, Metric("w_await", "Mean write latency, including queueing", "seconds")] = None
     wait: Annotated[float | None, Metric("await", "Mean latency of all requests", "seconds")] = None
+    size: Annotated[float | None, Metric("areq-sz", "Mean size of all requests", "bytes")] = None
     queue: Annotated[float | None, Metric("aqu-sz", "Mean requests outstanding")] = None
     busy: Annotated[float | None, Metric("%util", "Share of time with a request in flight", "ratio")] = None
     seconds: Annotated[float | None, Metric("Interval", "Length of the interval", "seconds")] = None

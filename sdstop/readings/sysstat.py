@@ -170,7 +170,8 @@ def interval_of(command: str) -> float | None:
 def unseparated(tool: str, device: str, row: Mapping[str, float], origin: str, seconds: float | None) -> Service | None:
     """Return a row `tps ... await aqu-sz %util` without separate reads and writes as a Service.
 
-    None if the row lacks tps, await or %util. Before sysstat 12, aqu-sz is avgqu-sz. Waits, queue and utilization are
+    None if the row lacks tps, await or %util. Before sysstat 12, aqu-sz is avgqu-sz, and areq-sz (KiB) is avgrq-sz
+    (sectors of 512 bytes). Waits, queue and utilization are
     None if requests completed but all of these values are 0.00; such a device is not timed.
     """
     rate, wait, util = row.get("tps"), row.get("await"), row.get("%util")
@@ -183,8 +184,14 @@ def unseparated(tool: str, device: str, row: Mapping[str, float], origin: str, s
         tool=tool,
         requests_per_second=rate,
         wait=wait / 1000 if timed and (rate or wait) else None,
+        size=_size(row),
         queue=queue if timed else None,
         busy=util / 100 if timed else None,
         seconds=seconds,
         origin=origin,
     )
+
+
+def _size(row: Mapping[str, float]) -> float | None:
+    size = row.get("areq-sz", row.get("avgrq-sz", 0.0) / 2) * 1024
+    return size or None

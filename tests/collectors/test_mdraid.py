@@ -458,5 +458,6 @@ def test_mails_without_indentation_and_kernels_that_count_failed_members() -> No
     assert fault(mail) == ""
     (array,) = parse(mail)
     assert (array.working, array.slots, array.progress is not None) == (2, "UU_", True)
-    (array,) = parse(mdstat("md3 : active raid1 hdb1[1](F) hda1[0]\n      104320 blocks [2/2] [U_]\n"))
-    assert (array.raid_disks, array.working) == (2, 1)
+    for head, working in (("hdb1[1](F) hda1[0]", 1), ("hdb1[1] hda1[0]", 2)):  # the second contradicts itself
+        (array,) = parse(mdstat(f"md3 : active raid1 {head}\n      104320 blocks [2/2] [U_]\n"))
+        assert (array.raid_disks, array.working) == (2, working)

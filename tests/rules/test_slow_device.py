@@ -115,6 +115,25 @@ def test_a_leg_that_serves_all_reads_is_not_slow() -> None:
     assert found(judged(peers.shown(node("mirror of md", DISKS[:2]), DISKS[:2], load, seconds=70))) == set()
 
 
+@pytest.mark.parametrize("kind", ["mirror of md", "ZFS mirror"])
+@pytest.mark.parametrize(
+    ("work", "rate", "is_found"), [(22.0, 20.0, True), (18.0, 20.0, False), (22.0, 44.0, True), (22.0, 46.0, False)]
+)
+def test_reads_of_two_legs_need_more_than_a_seek_each(kind: str, work: float, rate: float, is_found: bool) -> None:  # noqa: FBT001
+    """One leg may get the stream and the other the seeks: only work that no seek explains names one of two.
+
+    `work` is the busy time of a read on sdc in ms, and `rate` its reads per second, 20 on the other leg.
+    """
+
+    def load(device: str, second: int) -> Load:
+        if device == "sdc":
+            return Load(rate, 0, 2 * work, busy=rate * work / 1000)
+        return Load(20, 0, 6.0, busy=0.1)
+
+    session = judged(peers.shown(node(kind, DISKS[:2]), DISKS[:2], load, seconds=75))
+    assert {subject.rpartition("/")[2] for _, _, subject in found(session)} == ({"sdc"} if is_found else set())
+
+
 def test_two_like_disks_prove_nothing_of_each_other() -> None:
     session = judged(peers.shown(node("like disks", DISKS[:2]), DISKS[:2], one_slow("sdc", 20.0)))
     assert found(session) == set()
@@ -184,6 +203,28 @@ def test_pasted_disks_under_equal_load_are_peers_and_a_slow_one_is_a_warning() -
 def test_pasted_disks_are_peers_up_to_half_as_many_requests_more(rate: float, is_found: bool) -> None:  # noqa: FBT001
     session = pasted({"sda": 9.0, "sdb": 212.0, "sdc": 10.0}, {"sdb": rate})
     assert bool(found(session)) is is_found
+
+
+def pasted_old(waits: Mapping[str, float], service: float = 25.0) -> Session:
+    """Judge the output of iostat of sysstat 9.0, which prints one wait for reads and writes."""
+    head = "Device: rrqm/s wrqm/s r/s w/s rsec/s wsec/s avgrq-sz avgqu-sz await svctm %util"
+    rows = [f"{name} 0 0 10 10 160 160 16 {wait / 50} {wait} {service} {min(100.0, wait / 2)}"
+            for name, wait in waits.items()]  # fmt: skip
+    text = "\n".join(["Linux 2.6.32 (n) 11/22/26 _x86_64_ (4 CPU)", "", head, *rows, ""])
+    session = Session(Origin("n"), (*peers.COLLECTORS, IOSTAT), RULES)
+    shown = [(float(second), {"cmd:iostat -y -x 1 1": f"{text}{' ' * second}\n"}) for second in range(6)]
+    session.feed_all(frames(shown))
+    return session
+
+
+def test_one_wait_for_reads_and_writes_is_compared_and_called_that_of_requests() -> None:
+    session = pasted_old({"sda": 9.0, "sdb": 212.0, "sdc": 10.0, "sdd": 9.5})
+    assert found(session) == {("slow-device", "warning", "sdb")}
+    assert finding(session).cause == "Requests take 212 ms, 9.50 ms on its peers, at an equal share."
+    good = pasted_old({"sda": 9.0, "sdb": 26.0, "sdc": 10.0, "sdd": 9.5})
+    assert found(good) == set()
+    (passed,) = [verdict for verdict in good.head().judgement.ruled_out if verdict.rule == "slow-device"]
+    assert "longest wait 26.0 ms (sdb)" in passed.summary
 
 
 def test_two_pasted_disks_and_disks_of_several_classes_are_no_group() -> None:

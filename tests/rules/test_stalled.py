@@ -15,8 +15,9 @@ from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
 from sdstop.collectors.system.node import NODE
 from sdstop.collectors.system.pressure import PRESSURE
 from sdstop.collectors.system.tasks import TASKS
-from sdstop.core.finding import Finding, Rule, Severity
+from sdstop.core.finding import Finding, Gap, Rule, Severity, Unchecked
 from sdstop.rules.disks.device_hung import DEVICE_HUNG
+from sdstop.rules.disks.device_saturated import DEVICE_SATURATED
 from sdstop.rules.mappings.volume_suspended import VOLUME_SUSPENDED
 from sdstop.rules.system.io_stalled import IO_STALLED
 from sdstop.rules.system.load_unexplained import LOAD_UNEXPLAINED
@@ -318,6 +319,63 @@ def test_in_the_first_seconds_it_is_provisional() -> None:
     late = pressed(9, 80.0, frames=10).finding("load")
     assert not late.totals
     assert late.cause.endswith("no finding explains it.")
+
+
+def backup(
+    seconds: int, *, busy: float = 1.0, queue: float = 12.0, tasks: int = 20, stuck: int = 0, interval: float = 1.0
+) -> Judged:
+    """Return a node whose only disk is full for a backup; `stuck` of the tasks in D state are never served."""
+
+    def shown(n: int) -> Files:
+        done, ticks, waited = (round(each * n * interval) for each in (180, 1000 * busy, 1000 * queue))
+        row = f"   8       0 sda {done} 0 {done * 64} {waited} 0 0 0 0 12 {ticks} {waited} 0 0 0 0 0 0\n"
+        known = [task(70 + place, switches=7 if place < stuck else n) for place in range(tasks)]
+        media = {"/sys/block/sda/queue/rotational": "1"}
+        return dict(files(known, full=80.0, load=float(tasks), disks=row + disk("dm-0", 0, 500, 0, 253))) | media
+
+    every = [shown(n) for n in range(int(seconds / interval) + 1)]
+    return judged(*every, rules=[*RULES, DEVICE_SATURATED], pace=interval)
+
+
+def test_a_full_disk_accounts_for_a_backup_as_soon_as_that_is_known() -> None:
+    """A check watches for under seven seconds, in which device-saturated cannot judge yet."""
+    early = backup(6).unchecked("load", "load-unexplained")
+    assert (early.gap, early.calm) == (Gap.EARLY, False)
+    assert early.reason.endswith("; collecting data: so far sda full of requests")
+    assert "explained by device-saturated:sda" in backup(8).ruled_out("load", "load-unexplained").summary
+
+
+@pytest.mark.parametrize("interval", [2.0, 5.0, 15.0])
+def test_a_full_disk_accounts_for_it_at_any_interval(interval: float) -> None:
+    """Of longer samples three are enough: eight of them would not be kept."""
+    assert "device-saturated:sda" in backup(75, interval=interval).ruled_out("load", "load-unexplained").summary
+
+
+@pytest.mark.parametrize(
+    ("more", "fires"),
+    [
+        ({"busy": 0.96}, False), ({"busy": 0.94}, True),
+        ({"queue": 10.0}, False), ({"queue": 9.9}, True),
+        ({"tasks": 257, "queue": 64.0}, True),
+    ],
+)  # fmt: skip
+def test_a_full_disk_does_not_account_for_tasks_that_wait_elsewhere(more: dict[str, Any], fires: bool) -> None:  # noqa: FBT001
+    """Two processors: more than four tasks are many. Half of the tasks must have a request on the disk."""
+    said = backup(6, **more).of("load", "load-unexplained")
+    assert isinstance(said, Finding) is fires
+    assert fires or isinstance(said, Unchecked)
+
+
+@pytest.mark.parametrize("seconds", [0, 1, 6, 8, 10, 14, 20])
+def test_a_node_at_load_263_beside_a_full_disk_is_never_good(seconds: int) -> None:
+    said = backup(seconds, tasks=257, stuck=257)
+    assert {found.severity for found in said.all if isinstance(found, Finding)} & {Severity.WARNING, Severity.CRITICAL}
+
+
+@pytest.mark.parametrize(("queue", "severity"), [(129.0, "info"), (128.0, "critical")])
+def test_a_full_disk_accounts_for_stalled_tasks_if_half_of_them_have_a_request(queue: float, severity: str) -> None:
+    said = backup(20, tasks=257, stuck=257, queue=queue)
+    assert {found.severity.value for found in said.all if isinstance(found, Finding)} == {"info", severity}
 
 
 def test_a_finding_accounts_for_it_even_of_info() -> None:

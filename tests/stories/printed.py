@@ -57,6 +57,24 @@ def iostat(found: Sequence[Step], window: Window) -> tuple[str, str]:
     return f"iostat -xty {found[0].seconds:.0f} {len(found)}", "\n".join(lines)
 
 
+def iostat_old(found: Sequence[Step], window: Window) -> tuple[str, str]:
+    """Return the command and output of `iostat -x` of sysstat 9.0, which prints one wait for reads and writes."""
+    del window
+    lines = ["Linux 2.6.32 (n) \t11/22/26 \t_x86_64_\t(16 CPU)"]
+    heading = "Device:  rrqm/s wrqm/s r/s w/s rsec/s wsec/s avgrq-sz avgqu-sz await svctm %util"
+    # The first report is the mean since boot.
+    for step in (found[0], *found):
+        lines += ["", heading]
+        for name, d in step.rows.items():
+            count, ticks, sectors = d[0] + d[4], d[3] + d[7], d[2] + d[6]
+            rates = [value / step.seconds for value in (d[1], d[5], d[0], d[4], d[2], d[6])]
+            means = [value / count if count else 0.0 for value in (sectors, ticks, d[9])]
+            busy = min(100, d[9] / 10 / step.seconds)
+            cells = (*rates, means[0], d[10] / 1000 / step.seconds, *means[1:], busy)
+            lines.append(" ".join([name, *(f"{cell:.2f}" for cell in cells)]))
+    return f"iostat -x {found[0].seconds:.0f} {len(found) + 1}", "\n".join([*lines, ""])
+
+
 def iostat_json(found: Sequence[Step], window: Window) -> tuple[str, str]:
     """Return the command and output of `iostat -xty -o JSON`."""
     del window
@@ -121,7 +139,7 @@ def _zpool_cells(row: Sequence[int], seconds: float) -> str:
 
 
 TOOLS: Mapping[str, Callable[[Sequence[Step], Window], tuple[str, str] | None]] = {
-    "iostat": iostat, "iostat JSON": iostat_json, "sar": sar, "zpool iostat": zpool,
+    "iostat": iostat, "iostat 9.0": iostat_old, "iostat JSON": iostat_json, "sar": sar, "zpool iostat": zpool,
 }  # fmt: skip
 """Functions that return the command and output of a tool; None: the story has nothing that it prints."""
 

@@ -9,14 +9,20 @@ from msgspec import Struct
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.core.averages import median
 from sdstop.core.history import Moment, Window
+from sdstop.core.text import added
 from sdstop.readings.disk import DiskActivity
 
 BUSY = 0.95
 """Minimum busy share of a sample for a device to count as saturated."""
+PART = 0.8
+"""Minimum share of samples in which a device is saturated."""
 QUEUE = 2.0
 """Minimum queue length at which requests wait on a rotating disk."""
 DEPTH = 32.0
 """Minimum queue length for other devices that do not report a queue depth (SATA: 32)."""
+READINGS = 8.0
+"""Samples needed to judge, or seconds that at least FEWEST of them cover."""
+FEWEST = 3
 FAR = 3.0
 """Service time above which a saturated device is not at a healthy limit, as a multiple of its own past or its peers."""
 _ALIKE = 2.0
@@ -37,8 +43,15 @@ class SaturatedDevice(Struct, frozen=True):
     completed: float
 
 
+def suffice(moments: Sequence[Moment[DiskActivity]], readings: float = READINGS) -> bool:
+    """Return whether the samples are enough to say which devices are saturated."""
+    return len(moments) >= readings or (
+        len(moments) >= FEWEST and added(moment.seconds or 0.0 for moment in moments) >= readings
+    )
+
+
 def saturated(
-    window: Window, moments: Sequence[Moment[DiskActivity]], busy: float, part: float
+    window: Window, moments: Sequence[Moment[DiskActivity]], busy: float = BUSY, part: float = PART
 ) -> list[SaturatedDevice]:
     """Return the devices that were saturated in at least a `part` of the samples, by name."""
     if not moments:

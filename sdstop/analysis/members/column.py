@@ -18,7 +18,9 @@ class StripeMember(Struct, frozen=True, gc=False):
     """One member disk over one interval, with the figures of `iostat -x` in base units.
 
     `queue` is the mean number of outstanding requests (aqu-sz), `busy` is 0..1 (util), rates are per second,
-    `read_wait` and `write_wait` are in seconds (await), None if no request completed.
+    `read_wait` and `write_wait` are in seconds (await), None if no request completed. `any_wait` is the wait of all
+    requests from a source that does not print those of reads and of writes; without their rates either, all requests
+    are counted as reads.
     """
 
     name: str
@@ -30,10 +32,13 @@ class StripeMember(Struct, frozen=True, gc=False):
     write_bytes: float
     read_wait: float | None
     write_wait: float | None
+    any_wait: float | None = None
 
     @property
     def wait(self) -> float | None:
         """Mean wait of the completed requests in seconds, None if none completed or part of it is unknown."""
+        if self.any_wait is not None:
+            return self.any_wait
         if (self.reads and self.read_wait is None) or (self.writes and self.write_wait is None):
             return None
         ios = self.reads + self.writes

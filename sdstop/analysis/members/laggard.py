@@ -69,8 +69,9 @@ def slowest(
     """Return the member that is far slower than its peers without being asked for more, None if there is none.
 
     Writes are compared first: the legs of a mirror get the same writes, while reads avoid a slow leg. Of a `mirrored`
-    group, two members suffice for that. `lasting` seconds are samples of several seconds each that cover a minute; over
-    that time a queue does not stay at one member by chance. The members `without` are left out.
+    group, two members suffice for that; for all requests together, too, if each takes longer than any seek. `lasting`
+    seconds are samples of several seconds each that cover a minute; over that time a queue does not stay at one member
+    by chance. The members `without` are left out.
     """
     excess = limits.slow_excess if rotational else limits.slow_excess_flash
     writes = [answered(second, WRITES, limits.slow_ios, without) for second in seconds]
@@ -84,12 +85,25 @@ def slowest(
                 continue
             if _is_slow(seconds, rows, found, limits, rotational=rotational, lasting=lasting):
                 return found.wait
-    if lasting:
+    whole = _is_whole(seconds)
+    if lasting or whole:
         rows = [answered(second, ALL, limits.slow_ios, without) for second in seconds]
-        for found in _outliers(rows, excess, limits, FEWEST):
+        for found in _outliers(rows, excess, limits, fewest):
             if found.same_size and found.steady and _is_proven(seconds, found, limits):
                 return found.wait
+            enough = len(rows[-1].disks) >= FEWEST
+            if whole and enough and _is_slow(seconds, rows, found, limits, rotational=rotational, lasting=lasting):
+                return found.wait
     return None
+
+
+def _is_whole(seconds: Sequence[Second]) -> bool:
+    """Return whether the source prints one wait of reads and writes together."""
+
+    def of(second: Second) -> bool:
+        return any(member.any_wait is not None for column in second.columns for member in column.members)
+
+    return bool(seconds) and seconds[-1].once("whole", lambda: of(seconds[-1]))
 
 
 def times(seconds: Sequence[Second], wait: Wait, limits: StripeLimits) -> float | None:
@@ -119,7 +133,8 @@ def sudden(
 
     So few seconds suffice only where its wait and its busy time per request both are many times its peers' in all.
     """
-    newest = [answered(second, each, limits.slow_ios, frozenset()) for second in seconds[-1:] for each in SEPARATE]
+    types = (ALL,) if _is_whole(seconds) else SEPARATE
+    newest = [answered(second, each, limits.slow_ios, frozenset()) for second in seconds[-1:] for each in types]
     if not any(_spreads(row, limits) for row in newest):
         return None
     wait = slowest(seconds, limits, rotational=rotational, mirrored=mirrored, without=without)
@@ -197,7 +212,7 @@ def _services(seconds: Sequence[Second], disk: str, limits: StripeLimits) -> tup
         if not second.timed or not second.rated:
             continue
         members = (member for column in second.columns for member in column.members)
-        service = {m.name: m.busy / requests_of(m) for m in members if requests_of(m) >= limits.slow_ios}
+        service = {m.name: m.busy / rate for m in members if (rate := requests_of(m)) and rate >= limits.slow_ios}
         if disk not in service or len(service) < 2:
             continue
         middle = median_without(service.values(), service[disk])
@@ -256,7 +271,7 @@ def _all_seek(seconds: Sequence[Second], disk: str, limits: StripeLimits) -> boo
     for second in seconds:
         for member in (member for column in second.columns for member in column.members):
             requests = requests_of(member)
-            if member.name != disk and requests >= limits.slow_ios:
+            if member.name != disk and requests and requests >= limits.slow_ios:
                 size = (member.read_bytes + member.write_bytes) / requests
                 found.append((member.busy / requests, requests, size / _SLOWEST_TRANSFER))
     if len(found) < limits.slow_samples:

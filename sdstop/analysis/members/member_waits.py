@@ -71,7 +71,7 @@ def answered(second: Second, requests: RequestType, least: float, without: Abstr
         disks = {
             m.name: m
             for m in members
-            if requests.rate(m) >= least and requests.wait(m) is not None and m.name not in without
+            if (rate := requests.rate(m)) and rate >= least and requests.wait(m) is not None and m.name not in without
         }
         return SecondWaits(requests, disks, tuple(requests.wait(member) or 0.0 for member in disks.values()))
 

@@ -113,6 +113,7 @@ def _leg(row: DiskActivity | None) -> StripeMember | None:
         row.write_bytes_per_second,
         row.read_wait,
         row.write_wait,
+        row.wait if row.read_wait is None and row.write_wait is None and row.completed_per_second else None,
     )
 
 
@@ -216,6 +217,7 @@ def _joined(rows: Sequence[Service]) -> Service:
         read_wait=mean([row.read_wait for row in rows], reads),
         write_wait=mean([row.write_wait for row in rows], writes),
         wait=mean([row.wait for row in rows], requests),
+        size=mean([row.size for row in rows], requests),
         queue=mean([row.queue for row in rows], ones),
         busy=mean([row.busy for row in rows], ones),
     )
@@ -301,14 +303,17 @@ def _served(name: str, row: Service) -> StripeMember | None:
     """Return a printed row as a member; one request a second of each type with a wait replaces unknown rates."""
     reads, writes = row.reads_per_second, row.writes_per_second
     read_wait, write_wait = row.read_wait, row.write_wait
+    wait = row.wait if read_wait is None and write_wait is None else None
     if reads is None and writes is None and read_wait is None and write_wait is None:
         if row.requests_per_second is None and row.wait is None:
             return None
-        reads, read_wait = row.requests_per_second, row.wait  # of one type, as far as the tool shows
+        reads = row.requests_per_second
     if reads is None and writes is None:
         reads, writes = (1.0 if wait is not None else 0.0 for wait in (read_wait, write_wait))
     reads, writes = reads or 0.0, writes or 0.0
     queue = row.queue
     if queue is None:
-        queue = added([reads * (read_wait or 0.0), writes * (write_wait or 0.0)])
-    return StripeMember(name, queue, row.busy or 0.0, reads, writes, 0.0, 0.0, read_wait, write_wait)
+        queue = added([reads * (read_wait or wait or 0.0), writes * (write_wait or wait or 0.0)])
+    size = row.size or 0.0
+    return StripeMember(name, queue, row.busy or 0.0, reads, writes, reads * size, writes * size, read_wait, write_wait,
+                        wait)  # fmt: skip

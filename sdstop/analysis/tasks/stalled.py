@@ -10,6 +10,7 @@ from sdstop.collectors.system.node import Node
 from sdstop.collectors.system.tasks import BlockedTask
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.history import Window
+from sdstop.core.text import added
 from sdstop.core.thing import Thing
 
 _UNKNOWN = (None, None, None)
@@ -37,6 +38,9 @@ STOPS = frozenset(
     }
 )  # fmt: skip
 """Rules whose findings account for tasks that wait for I/O and do not get it."""
+_SATURATED = "device-saturated"
+HELD = 0.5
+"""Share of the tasks in D state that must have a request on a device whose load accounts for them."""
 _IF_CRITICAL = frozenset({"array-degraded", "volume-degraded", "zfs-pool-degraded", "cluster-degraded"})
 """Those of which only critical findings stop I/O: less redundancy does not."""
 LOADS = STOPS | {
@@ -196,14 +200,23 @@ def causes(window: Window, group: StalledGroup, findings: Sequence[Finding]) -> 
     """Return the findings that account for a group's wait.
 
     A known place must be the subject, or depend on the subject, or be a part of it. Of an unknown place no cause can be
-    excluded. A file system that is not on a device of this node is accounted for only by a finding that names it.
+    excluded but devices at their limit with requests for less than HELD of the tasks: they serve requests in turn. A
+    file system that is not on a device of this node is accounted for only by a finding that names it.
     """
     stops = [finding for finding in findings if accounts(finding, STOPS)]
     if not group.place:
-        return tuple(stops)
+        full = [finding for finding in stops if finding.rule == _SATURATED]
+        held = added(finding.cost for finding in full) >= HELD * len(group.tasks)
+        return tuple(stops if held else [finding for finding in stops if finding not in full])
     names = {name for name in (group.mount, group.device) if name is not None}
     related = _related(window, names)
     return tuple(finding for finding in stops if _is_about(window, finding, names, related))
+
+
+def unaccounted(window: Window, seconds: float, findings: Sequence[Finding]) -> int:
+    """Return the number of tasks that have not run for at least `seconds` and that no finding accounts for."""
+    groups = stalled_groups(window, seconds)
+    return sum(len(group.tasks) for group in groups if not causes(window, group, findings))
 
 
 def accounts(finding: Finding, rules: frozenset[str]) -> bool:

@@ -51,8 +51,9 @@ def _good(judged: JudgedGroup, limits: Limits) -> str:
     waits: dict[str, float] = {}
     for column in judged.seconds[-1].columns:
         for member in column.members:
-            if member.write_wait is not None or member.read_wait is not None:
-                waits[member.name] = max(member.write_wait or 0.0, member.read_wait or 0.0)
+            known = [wait for wait in (member.read_wait, member.write_wait, member.any_wait) if wait is not None]
+            if known:
+                waits[member.name] = max(known)
     if not waits:
         return "no I/O in the last sample"
     slowest = max(waits, key=waits.__getitem__)

@@ -6,7 +6,18 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from sdstop.analysis.disks.saturation import BUSY, FAR, SaturatedDevice, saturated, times_its_past, times_its_peers
+from sdstop.analysis.disks.saturation import (
+    BUSY,
+    FAR,
+    FEWEST,
+    PART,
+    READINGS,
+    SaturatedDevice,
+    saturated,
+    suffice,
+    times_its_past,
+    times_its_peers,
+)
 from sdstop.analysis.members.peer_groups import judged_groups
 from sdstop.analysis.members.peer_samples import SECONDS, recent
 from sdstop.analysis.tasks import programs
@@ -40,8 +51,8 @@ _ADVICE = {
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
-    moments = recent(window, SECONDS, 1)
-    if len(moments) < limits["readings"]:
+    moments = recent(window, SECONDS, FEWEST)
+    if not suffice(moments, limits["readings"]):
         yield Unchecked(f"collecting data: {len(moments)} of {limits['readings']:g} samples", gap=Gap.EARLY)
         return
     groups = judged_groups(window, {})
@@ -155,9 +166,9 @@ DEVICE_SATURATED = Rule(
     (DiskActivity,),
     (
         Threshold("busy", BUSY, "busy time of a full device", "ratio"),
-        Threshold("part", 0.8, "share of samples in which it is full", "ratio"),
+        Threshold("part", PART, "share of samples in which it is full", "ratio"),
         Threshold("together", 0.5, "share of full members that makes it a finding of the group", "ratio"),
-        Threshold("readings", 8.0, "samples needed"),
+        Threshold("readings", READINGS, "samples needed, or seconds that at least 3 samples cover"),
     ),
     covers=(),
     many="are at their limit",

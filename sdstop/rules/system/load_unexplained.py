@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from sdstop.analysis.tasks.stalled import EXPLAINED_BY, LOAD_RULE, LOADS, accounts
+from sdstop.analysis.disks.saturation import FEWEST, SaturatedDevice, saturated, suffice
+from sdstop.analysis.members.peer_samples import SECONDS, recent
+from sdstop.analysis.tasks.stalled import EXPLAINED_BY, HELD, LOAD_RULE, LOADS, accounts, unaccounted
 from sdstop.collectors.system.node import LOADAVG, STAT, Node
 from sdstop.collectors.system.pressure import Pressure
 from sdstop.collectors.system.tasks import BlockedTasks
@@ -26,10 +28,14 @@ from sdstop.core.finding import (
     cites,
 )
 from sdstop.core.history import Window
+from sdstop.core.text import added
 
 SUBJECT = "load"
 _SETTLED = 15.0
 """Seconds of samples after which the rules that could account for it have judged."""
+_TURN = 5.0
+"""Seconds within which load as such lets a task run."""
+_NAMED = 3
 _HALF = 0.5
 """Share of the load of a minute that tasks in D state must make up."""
 
@@ -60,12 +66,19 @@ def _check(window: Window, limits: Limits, findings: Sequence[Finding]) -> Itera
         yield RuledOut(SUBJECT, _said(load))
         return
     because = [finding for finding in findings if accounts(finding, LOADS)]
+    if unaccounted(window, _TURN, findings) > least:
+        because = [finding for finding in because if finding.severity is not Severity.INFO]
     if because:
         named = ", ".join(dict.fromkeys(finding.id for finding in because[:4]))
         yield RuledOut(SUBJECT, f"{_said(load)}{EXPLAINED_BY}{named}")
         return
-    early = window.seconds < _SETTLED
     most = max(load.waiting or 0, load.in_d_state or 0)
+    full = _full_so_far(window)
+    if full and added(each.queue for each in full) >= HELD * most:
+        names = human.listed([each.device for each in full], _NAMED)
+        yield Unchecked(f"{_said(load)}; collecting data: so far {names} full of requests", SUBJECT, gap=Gap.EARLY)
+        return
+    early = window.seconds < _SETTLED
     yield Finding(
         severity=Severity.WARNING,
         subject=SUBJECT,
@@ -99,6 +112,12 @@ def _check(window: Window, limits: Limits, findings: Sequence[Finding]) -> Itera
         refuted_by="fewer than two tasks per processor in D state in ps axHo stat",
         totals=early,
     )
+
+
+def _full_so_far(window: Window) -> list[SaturatedDevice]:
+    """Return the devices that device-saturated would name if the samples so far were enough, [] if they are."""
+    moments = recent(window, SECONDS, FEWEST)
+    return [] if suffice(moments) else saturated(window, moments)
 
 
 def _exceeded(value: float | None, threshold: float) -> float | None:
