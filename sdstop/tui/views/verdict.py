@@ -17,7 +17,7 @@ _PASSED, _PASSED_NARROW = 4, 2
 """Number of passed checks that are named while other panes need the lines."""
 _NARROW = 90
 _MUCH = 0.5
-"""Share of time in which some task waits for I/O, from which on it is said why that is no finding."""
+"""Minimum share of time with waiting tasks for the check of the load to go first."""
 _MARGIN = 18
 """Cells of a label and of the key that lists all checks."""
 
@@ -68,7 +68,7 @@ def _lines(scene: Scene, width: int, more: int) -> Iterator[Line]:
         shown_past = textwrap.shorten(past, max(width - 10, 10), placeholder=palette.ellipsis)
         yield text((f"   {'' if at else 'over':<5}", FAINT), shown_past)
     passed = [(subject, verdict) for verdict in judgement.ruled_out for subject in verdict.subjects[:1]]
-    if _looks_loaded(scene):  # what was found on it goes first
+    if _looks_loaded(scene):
         passed.sort(key=lambda each: each[1].rule != LOAD_RULE)
     for at, (subject, verdict) in enumerate(passed[: _named(width) + more]):
         label = "pass" if not at else ""
