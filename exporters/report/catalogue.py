@@ -205,8 +205,8 @@ Several outputs can follow each other with prose between them. Later outputs of 
 need two of them with a time (`date`, `watch`).
 
 Several nodes are recognized by their prompts, by what Ansible, pdsh, clush, dshbak and salt print, and by headings with
-names that differ only in numbers (`## san1:`). `report` and `check` judge each of them and compare them; the dashboard
-and `doctor` open the one with most outputs and list those of the others.
+names that differ only in numbers (`## san1:`). `report` and `check` judge each of them and compare them; the dashboard,
+`doctor`, `diff` and `capture` open the one with the worst finding, and name the others.
 
 A later output ends a finding only if the text shows that it is newer: a time, or the same prompt in one terminal. Below
 the header of a mail, after `ssh`, or without prompts it may be older, or of another node; then the findings of both

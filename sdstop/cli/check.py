@@ -83,7 +83,7 @@ def _judged(options: argparse.Namespace, began: float, lacking: str) -> int:
     _check_rules(options.rule or ())
     if len(options.sources) > 1:
         return _several(options)
-    with begin(options) as watch:
+    with begin(options, each=True) as watch:
         if watch.nodes:
             return _several(options, watch.nodes)
         from sdstop.cli.report import seen, whole

@@ -43,9 +43,10 @@ def opened(options: argparse.Namespace) -> list[Watch]:
     return watches
 
 
-def begin(options: argparse.Namespace) -> Watch:
+def begin(options: argparse.Namespace, *, each: bool = False) -> Watch:
     """Open the source that the options name, with names replaced for `--redact`. Forks the sampler if live.
 
+    Of a text of several nodes it is the node with the worst finding, unless the caller judges `each` of its nodes.
     Large modules must not be imported before. Raises Problem.
     """
     watch = _begin(options)
@@ -55,11 +56,15 @@ def begin(options: argparse.Namespace) -> Watch:
 
         try:
             known = redactor(keyfile, watch.origin.collectors)
-            for each in (watch, *watch.nodes):
-                each.redact(known)
+            for node in (watch, *watch.nodes):
+                node.redact(known)
         except BaseException:
             watch.close()
             raise
+    if watch.nodes and not each:
+        from sdstop.cli.nodes import worst
+
+        return worst(watch)
     return watch
 
 

@@ -27,8 +27,9 @@ def run(options: argparse.Namespace) -> int:
             target.write(_several(options))  # nodes may be in several zones: UTC unless the user chose another
         return 0
     choice = appearance(options).time
-    with begin(options) as watch, output.Target(options.output) as target:
-        if watch.nodes and options.format != "json1":
+    each = options.format != "json1"
+    with begin(options, each=each) as watch, output.Target(options.output) as target:
+        if watch.nodes and each:
             with times_in(zone_for(choice, {})):
                 target.write(_several(options, watch.nodes))
             return 0

@@ -51,7 +51,7 @@ class Watch:
         self._held: list[Frame] = []
         self._streams = False
         self.nodes: tuple[Watch, ...] = ()
-        """Watches of all nodes, if it is of a text of several; it shows the one with most outputs itself."""
+        """Watches of all nodes, if it is of a text of several."""
 
     def redact(self, redactor: Redactor) -> None:
         """Replace names in the origin and in all following frames."""

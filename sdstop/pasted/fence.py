@@ -23,6 +23,39 @@ _TAG = expression(
 _LINE = expression(rf"\s*-{{2,}}\s*(?:8<|>8|cut here|snip|begin|end)\b.{{0,60}}|{SEPARATOR}", re.IGNORECASE)
 
 
+_GLUED = expression(r"(?P<signs>`{3,})(?!\w{0,20}\s*$)(?P<text>[^`]+)(?P<end>`{3,})?\s*")
+_GLUED_END = expression(r"(?P<text>.*[^\s`]\s*)(?P<signs>`{3,})\s*")
+
+
+def apart(text: str) -> str:
+    """Return a text in which fences are separate lines; chats put them into the first and the last line of the text.
+
+    A margin must be removed before, as it would be taken for text before a fence.
+    """
+    if "```" not in text:
+        return text
+    found, opened = list[str](), ""
+    for line in text.split("\n"):
+        markdown = _MARKDOWN.fullmatch(line)
+        first = None if opened else _GLUED.fullmatch(line)
+        last = _GLUED_END.fullmatch(line) if opened else None
+        if markdown is not None and markdown["signs"][0] == "`":
+            if not opened or (markdown["signs"] >= opened and not markdown["info"]):
+                opened = "" if opened else markdown["signs"]
+        elif first is not None:
+            found += [first["signs"], first["text"]]
+            opened = "" if first["end"] else first["signs"]
+            if first["end"]:
+                found.append(first["end"])
+            continue
+        elif last is not None and last["signs"] == opened:
+            found += [last["text"], opened]
+            opened = ""
+            continue
+        found.append(line)
+    return "\n".join(found)
+
+
 def is_fence(line: str) -> bool:
     """Return whether a line can delimit a code block."""
     return any(each.fullmatch(line) for each in (_MARKDOWN, _TAG, _LINE))

@@ -6,7 +6,7 @@
     │md0 : active raid1    │     tmux, boxes; with text on both sides two terminals
     "md0 : active raid1",        Ansible's stdout_lines
 
-A margin is removed where more lines are understood without it.
+A margin is removed if more lines are understood without it, or the same number and lines outside of outputs have it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -38,7 +38,7 @@ class Region(Struct, frozen=True):
     """Lines `start` to `end` (exclusive) without their margin.
 
     `slack` is the number of lines that may be understood only with the margin: -1 if more must be understood without
-    it, 0 or more for margins that are not part of any output.
+    it (or the same number if lines outside of outputs have it), 0 or more for margins that are not part of any output.
     """
 
     start: int
@@ -47,11 +47,11 @@ class Region(Struct, frozen=True):
     slack: int = -1
 
 
-def removed(text: str, begins: Callable[[str], bool], understood: Callable[[str], int]) -> str:
+def removed(text: str, begins: Callable[[str], bool], understood: Callable[[str], Collection[int]]) -> str:
     """Return a text without margins.
 
     `begins` receives the text from a line on and returns whether an output or a command begins there; `understood`
-    returns the number of lines of a text that belong to known outputs.
+    returns the indices of the lines of a text that belong to known outputs.
     """
     lines = text.split("\n")
     for _ in range(_ROUNDS):
@@ -62,24 +62,31 @@ def removed(text: str, begins: Callable[[str], bool], understood: Callable[[str]
     return "\n".join(lines)
 
 
-def _without_one(lines: list[str], begins: Callable[[str], bool], understood: Callable[[str], int]) -> list[str] | None:
+def _without_one(
+    lines: list[str], begins: Callable[[str], bool], understood: Callable[[str], Collection[int]]
+) -> list[str] | None:
     """Return a text without one margin, None if no more of it is understood then."""
-    before = -1
+    before: Collection[int] | None = None
     for kind in _KINDS:
         found, tried = lines, 0
         for region in reversed(list(kind(lines))):
             candidates = [each for each in (region, *_inner(region)) if _may_begin(each, begins)]
             tried += bool(candidates)
             for each in candidates if tried <= _MOST else ():
-                before = understood("\n".join(found)) if before < 0 else before
+                before = understood("\n".join(found)) if before is None else before
                 other = [*found[: each.start], *each.lines, *found[each.end :]]
                 after = understood("\n".join(other))
-                if after > before or (after and after + each.slack >= before):
+                if after and len(after) + each.slack + _has_others(found, each, before) >= len(before):
                     found, before = other, after
                     break
         if found is not lines:
             return found
     return None
+
+
+def _has_others(lines: Sequence[str], region: Region, understood: Collection[int]) -> bool:
+    """Return whether a region has lines outside of outputs; a margin that these have is part of no output."""
+    return any(at not in understood and any(map(str.isalnum, lines[at])) for at in range(region.start, region.end))
 
 
 def _inner(region: Region) -> Iterator[Region]:
@@ -229,7 +236,7 @@ def _bordered(lines: Sequence[str]) -> Iterator[Region]:
     for start, end in _runs(lines, mark):
         found = [_LAST_BAR.fullmatch(line) for line in lines[start:end]]
         bare = [each["text"] if each is not None else "" for each in found]
-        yield Region(start, end, bare, _bare_lines(bare))
+        yield Region(start, end, bare, _slack(mark(lines[start]) or "", bare))
 
 
 _BARS = expression(r"[\u2502\u2503\u2551|]")
@@ -256,11 +263,19 @@ def _columns(lines: Sequence[str]) -> Iterator[Region]:
         if not any(each.strip() for each in left):
             yield Region(start, stop, right)
         elif not any(each.strip() for each in right):
-            yield Region(start, stop, left, _bare_lines(left))
+            yield Region(start, stop, left, _slack(lines[at][column], left))
         elif sum(1 for each in left if each.strip()) * 2 >= len(left):
             apart = ["[...]", SEPARATOR]
             yield Region(start, stop, [*left, *apart, *right, *apart], _bare_lines(left))
         at = end
+
+
+def _slack(bar: str, lines: Sequence[str]) -> int:
+    """Return the slack of lines without a border on their right side; no program's lines end with a drawn one.
+
+    A border hides fences, so that lines below an output seem to be part of it.
+    """
+    return _bare_lines(lines) if bar == "|" else len(lines)
 
 
 def _bare_lines(lines: Sequence[str]) -> int:

@@ -17,7 +17,7 @@ from msgspec import Struct, field
 from sdstop.core.collector import Texts
 from sdstop.core.form import NOT_BEGUN, NOT_SHOWN, Form, Several
 from sdstop.pasted import margins, nodes, terminal
-from sdstop.pasted.fence import Fence, Fences, is_fence
+from sdstop.pasted.fence import Fence, Fences, apart, is_fence
 from sdstop.pasted.prompt import TypedCommand, command, typed
 
 _XML = re.compile(r"<\?xml |<(?P<root>[a-z][\w-]{1,40})[ >]")
@@ -123,14 +123,21 @@ class Division:
     def cleaned(self, data: bytes) -> str:
         """Return a text without what copying added."""
         text = margins.removed(terminal.cleaned(data), lambda part: bool(self._begins(part)), self._understood)
-        return nodes.marked(terminal.dedented(text, self._begins))
+        return nodes.marked(terminal.dedented(apart(text), self._begins))
 
-    def _understood(self, text: str) -> int:
-        """Return the number of lines of a text that belong to outputs whose form is known, or are their commands."""
-        found = self.outputs(terminal.dedented(text, self._begins))
-        known = [each for each in found if each.key and (each.form is not None or each.end == "mark")]
-        asked = sum(1 for each in known if each.is_named and not each.alone)
-        return asked + sum(1 for each in known for line in each.lines if any(map(str.isalnum, line)))
+    def _understood(self, text: str) -> set[int]:
+        """Return the indices of the lines that belong to outputs whose form is known, or are their commands."""
+        known = set[int]()
+        for each in self.outputs(terminal.dedented(text, self._begins)):
+            if not each.key or (each.form is None and each.end != "mark"):
+                continue
+            if each.is_named and not each.alone:
+                known.add(each.line - 1)
+            first = each.line - (not each.is_named)
+            for at, line in enumerate(each.lines):
+                if any(map(str.isalnum, line)):
+                    known.add(first + at + (bool(each.mark) and at >= each.marked_at))
+        return known
 
     def _begins(self, text: str) -> terminal.Start:
         if self._form(text, 0) is not None:

@@ -57,11 +57,6 @@ _NOTE = expression(
     r"(?<=\S)[ \t]+(?:<-{2,}|<={2,}|<{3,}|\u2190|\u21d0|\u27f5|[ \t]# (?=[a-z]))[^\n]{0,200}$", re.MULTILINE
 )
 """Remark added to a line: `  <-- here`, `   # broken since noon`."""
-_GLUED = (
-    (expression(r"^(`{3,})(?!\w{0,20}[ \t]*$)(?=[^`\n]+$)", re.MULTILINE), r"\1\n"),
-    (expression(r"(?<=[^\s`])(`{3,})[ \t]*$", re.MULTILINE), r"\n\1"),
-)
-"""Fences in a line with the text, as chats have them."""
 _FOOTER = expression(r"^[ \t]*(?:Page|Seite) \d{1,4} (?:of|von|/) \d{1,4}[ \t]*$\n?", re.MULTILINE)
 _QUOTED = expression(r" {0,3}>(?: ?(?P<rest>.*))?")
 _MOST_LEVELS = 6
@@ -109,8 +104,6 @@ def _unmarked(text: str) -> str:
         text = pattern.sub(plain, text)
     for pattern in (_SHOWN_CR, _FOOTER, _NOTE):
         text = pattern.sub("", text)
-    for pattern, apart in _GLUED:
-        text = pattern.sub(apart, text)
     return _BOLD.sub(r"\2", text)
 
 

@@ -22,6 +22,7 @@ md0 : active raid1 sdb1[1] sda1[0]
 unused devices: <none>
 """
 BAD = GOOD.replace("sdb1[1] sda1[0]", "sda1[0]").replace("[2/2] [UU]", "[2/1] [U_]")
+UPTIME = " 10:00:00 up 3 days,  1:00,  1 user,  load average: 0.10, 0.10, 0.10\n"
 TEXTS = {"san1": GOOD, "san2": BAD, "san3": GOOD}
 
 
@@ -78,6 +79,53 @@ def test_the_text_report_lists_the_blocks_of_each_node(
     assert '"megacli: Firmware state: Failed"' in said
 
 
+@pytest.mark.parametrize("name", ["ansible", "pdsh", "clush", "salt", "prompts", "ssh"])
+def test_commands_that_show_one_node_show_the_worst_and_name_the_others(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The node with most outputs is another one."""
+    file = tmp_path / "ticket.txt"
+    more = f"[root@san3 ~]# cat /proc/mdstat\n{GOOD.replace('md0', 'md1')}[root@san3 ~]# uptime\n{UPTIME}"
+    file.write_text(f"{SEVERAL[name]}\n{more}[root@san3 ~]#\n")
+    source = ["--from", str(file)]
+    assert cli.execute(["doctor", *source]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("san2, from a capture")
+    rows = [line for line in said.splitlines() if "/proc/mdstat" in line and line[:1].isdigit()]
+    assert [line.rpartition("  ")[2] for line in rows] == [
+        "recorded, not usable: from another node: san1", "read: mdraid, mdmembers",
+        "recorded, not usable: from another node: san3", "recorded, not usable: from another node: san3",
+    ][:len(rows)]  # fmt: skip
+    assert len(rows) >= 3
+    assert cli.execute(source) == 0  # the dashboard, without a terminal
+    said = capsys.readouterr().out
+    assert said.startswith("san2: 1 finding: 1 critical")
+    assert "one of 3 nodes; `sdstop report` shows the others: san1, san3" in " ".join(said.split())
+    assert cli.execute(["capture", *source, "-o", str(tmp_path / "capture")]) == 0
+    capsys.readouterr()
+    assert cli.execute(["check", "--from", str(tmp_path / "capture")]) == CRITICAL
+    assert cli.execute(["diff", str(file), str(file), "--exit-code"]) == 0
+    assert "san2" in capsys.readouterr().out
+
+
+def test_of_nodes_with_equal_findings_the_one_with_most_outputs_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "ticket.txt"
+    more = f"[root@san3 ~]# uptime\n{UPTIME}[root@san3 ~]#\n"
+    for text, node in ((GOOD, "san3"), (BAD, "san2")):
+        file.write_text(SEVERAL["prompts"].replace(BAD, text) + more)
+        cli.execute(["doctor", "--from", str(file)])
+        assert capsys.readouterr().out.startswith(f"{node}, from a capture")
+    file.write_text(SEVERAL["prompts"].replace(GOOD, BAD) + more)
+    cli.execute(["report", "--format", "json1", "--from", str(file)])
+    said = json.loads(capsys.readouterr().out)
+    assert said["host"]["name"] == "san3"
+    assert said["host"]["note"].startswith(
+        "one of 3 nodes; `sdstop report` shows the others: san1 (1 finding), san2 (1 finding)"
+    )
+
+
 def test_a_capture_has_one_of_the_nodes_and_redaction_names_none(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -87,9 +135,10 @@ def test_a_capture_has_one_of_the_nodes_and_redaction_names_none(
     assert "wrote 1 frame of one of 3 nodes" in capsys.readouterr().err
     (tmp_path / "key").write_text("k" * 64)
     (tmp_path / "key").chmod(0o600)
-    for form in ("text", "json", "html", "markdown"):
+    for form in ("text", "json", "json1", "html", "markdown"):
         assert cli.execute(["report", "--redact", str(tmp_path / "key"), "--format", form, *source]) == 0
         said = capsys.readouterr().out
+        assert form != "json1" or "one of 3 nodes" in said
         assert "md0" in said
         assert "vault" not in said
 

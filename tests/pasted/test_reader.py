@@ -24,7 +24,7 @@ from sdstop.pasted.prompt import command, typed
 from sdstop.pasted.reader import read_pasted
 from sdstop.tui.scene import Scene
 from sdstop.tui.widgets.palette import Palette
-from tests.pasted.corpus import FORMS, judged
+from tests.pasted.corpus import FORMS, judged, rows
 
 TOOL = Form(key="cmd:tool list", first=r"NAME +SIZE$", goes_on=r"\w+ +\d+", reads="things", versions="tool 1")
 PARTS = Form(key="cmd:parts", first=r"part \d", reads="parts", versions="parts 1", whole=True)
@@ -329,3 +329,40 @@ def test_two_terminals_side_by_side_are_two_texts() -> None:
     (found,) = read(both)
     assert found["cmd:tool list"].data == b"NAME  SIZE\na  1\nb  2\n"
     assert found["cmd:each"].data == b"device x\n1\n2\n"
+
+
+@pytest.mark.parametrize("margin", ["out.txt:", "+"])
+def test_a_margin_that_other_lines_have_too_is_no_part_of_an_output(margin: str) -> None:
+    tables = ["vg0-root: 0 100 linear 8:2 2048", "vg0-data: 0 100 linear 8:2 9000", "vg0-data: 100 100 linear 8:2 2148"]
+    plain = "\n".join(["The tables:", "", "```", *tables, "```", ""])
+    session = judged("".join(f"{margin}{line}\n" for line in plain.split("\n")).encode())
+    assert {each.partition(" ")[2] for each in rows(session) if each.startswith("mapped_device ")} == {
+        "vg0-root",
+        "vg0-data",
+    }
+
+
+def test_a_prefix_of_an_output_alone_is_its_own() -> None:
+    session = judged(b"The tables:\n" + b"".join(b"vg0-a: %d 100 linear 8:2 2048\n" % at for at in (0, 100, 200)))
+    assert "mapped_device vg0-a" in rows(session)
+
+
+def test_a_border_on_the_right_hides_no_fence() -> None:
+    lines = ["```", "device a", "x 1", "```", "Also seen: b", "and much more"]
+    (found,) = read("\n".join(f"{line:40}\u2502" for line in lines))
+    assert (found["cmd:each"].data, found["cmd:each"].fault) == (b"device a\nx 1\n", "")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["```NAME  SIZE\na  1```\nb  2\n", "```NAME  SIZE\na  1\n```\nb  2\n", "```\nNAME  SIZE\na  1```\nb  2\n"],
+)
+def test_a_fence_in_a_line_of_text_ends_the_one_that_is_open(text: str) -> None:
+    (found,) = read(text)
+    assert (found["cmd:tool list"].data, found["cmd:tool list"].fault) == (b"NAME  SIZE\na  1\n", "")
+
+
+def test_backquotes_after_text_end_nothing_if_no_fence_is_open() -> None:
+    (found,) = read("device a\nx 1\nout.txt:```\n")
+    assert found["cmd:each"].data == b"device a\nx 1\nout.txt:```\n"
+    assert found["cmd:each"].fault == NOT_SHOWN
