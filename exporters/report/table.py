@@ -74,16 +74,17 @@ def notable(declared: Schema, rows: Sequence[Reading]) -> tuple[Sequence[Reading
     return [rows[at] for at in order], said
 
 
-def readings(declared: Schema, rows: Sequence[Reading], width: int) -> list[str]:
+def readings(declared: Schema, rows: Sequence[Reading], width: int, *, silent: bool = True) -> list[str]:
     """Return the rows of a family as a table.
 
-    Columns with one value in all rows are listed once, above; columns that do not fit go into further blocks.
+    Columns with one value in all rows are listed once, above; columns that do not fit go into further blocks. Columns
+    without any value are named at the end, if `silent`.
     """
     rows, idle = notable(declared, rows)
     cells = [[shown(column, getattr(row, column.name)) for row in rows[:MOST_ROWS]] for column in declared.columns]
     columns = list(zip(declared.columns, cells, strict=True))
-    silent = [column.title for column, texts in columns if all(text == NONE for text in texts)]
-    said = [(column, texts) for column, texts in columns if column.title not in silent]
+    unsaid = [column.title for column, texts in columns if all(text == NONE for text in texts)]
+    said = [(column, texts) for column, texts in columns if column.title not in unsaid]
     lines: list[str] = []
     if len(rows) == 1:
         lines = _pairs("", said, width)
@@ -95,8 +96,8 @@ def readings(declared: Schema, rows: Sequence[Reading], width: int) -> list[str]
             lines = _pairs("Equal in all rows: ", same, width)
         for block in _blocks(labels, [pair for pair in others if pair not in same], width - 2):
             lines += [f"  {line}" for line in _grid(block)]
-    if silent and rows:
-        lines += wrapped(f"No data: {', '.join(silent)}", width, "  ", "    ")
+    if silent and unsaid and rows:
+        lines += wrapped(f"No data: {', '.join(unsaid)}", width, "  ", "    ")
     if len(rows) > MOST_ROWS:
         lines.append(f"  and {len(rows) - MOST_ROWS} more; --format json lists them all")
     if idle:

@@ -137,7 +137,7 @@ def test_members_that_a_host_may_hold_to_a_rate_each_are_no_convoy(times: float,
 
     judgement = judged(made(SIXTEEN, load, files=served(16))).head().judgement
     assert bool(said(judgement)) is found
-    assert ("per-disk limits on the host" in unchecked(judgement).get("stripe-convoy", "")) is not found
+    assert ("perhaps host limits" in unchecked(judgement).get("stripe-convoy", "")) is not found
     assert said(judged(made(SIXTEEN, load, files=served(15))).head().judgement)  # one of them is the node's own
     assert said(judged(made(SIXTEEN, load, files=served(16, "nvme"))).head().judgement)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from msgspec.structs import replace
 
@@ -298,6 +300,46 @@ async def test_devices_that_a_finding_accuses_are_never_among_those_alike() -> N
         assert shown.line("sdb failing!").startswith("!")
         assert shown.line("sdf too hot").startswith("*")
         assert shown.line("2 disks alike")
+
+
+async def test_the_accused_devices_have_the_only_line() -> None:
+    async with screen(story("hba-lost").session) as shown:
+        assert shown.line("12 hung!").startswith("!")
+        assert "md0 raid10" not in shown.text().split("─ Disks")[1]
+
+
+async def test_an_array_with_all_members_is_not_called_degraded() -> None:
+    async with screen(story("vm-md-reshape-interrupted").session) as shown:
+        assert shown.line("md0 raid5 halted!").startswith("*")
+        assert "degraded" not in shown.text()
+
+
+async def test_what_one_frame_recorded_fills_a_large_screen() -> None:
+    async with screen(story("bond-slave-down").session, (160, 48)) as shown:
+        interfaces = shown.text().split(" Network interfaces\n")[1]
+        assert re.search(r"^   ens1f1 +physical +down +no ", interfaces, re.MULTILINE)
+        assert "No data:" not in interfaces
+    async with screen(story("bond-slave-down").session) as shown:
+        assert "Readings" not in shown.text().split("─ Would be")[1]
+
+
+async def test_long_words_that_were_measured_are_wrapped() -> None:
+    async with screen(story("dropping-link").session, (160, 48)) as shown:
+        said = shown.lines()
+        at = next(i for i, line in enumerate(said) if "8400 length errors: a peer sends" in line)
+        assert "frames larger than 1500 bytes." in said[at + 1]
+
+
+async def test_citations_of_one_source_have_one_heading() -> None:
+    async with screen(story("drbd-split-brain").session) as shown:
+        assert shown.text().count("/proc/drbd") == 1
+
+
+async def test_where_the_load_looks_high_the_check_of_it_is_named_first() -> None:
+    async with screen(story("busy-but-healthy").session) as shown:
+        assert shown.line("pass load: all tasks stalled on I/O ")
+    async with screen(story("quiet-node").session) as shown:
+        assert "load:" not in shown.text()
 
 
 async def test_a_finding_about_the_network_has_its_traffic_and_no_latency_of_idle_disks() -> None:

@@ -77,6 +77,18 @@ _FLAGS = {
     "session-down": "no session",
 }
 """Words for the fault of a device; other rules have their own name."""
+_ARRAY_FLAGS = {
+    "RESHAPE INTERRUPTED": "halted!",
+    "REBUILDS AND CHECKS FROZEN": "frozen",
+    "ARRAY READ-ONLY": "read-only!",
+    "ARRAY INACTIVE": "inactive!",
+    "ARRAY BROKEN": "broken!",
+    "WRITES WAIT": "writes wait",
+    "JOURNAL FAILED": "no journal",
+    "BITMAP REMOVED": "no bitmap",
+    "MEMBERS SHARE A DISK": "one disk",
+}
+"""Words for the faults of an array that leave no member out, by the beginning of the finding's title."""
 GONE = "gone!"
 """Word for a member of an array that the node no longer has."""
 _SUSPECT = "errors!"
@@ -160,8 +172,9 @@ def _drives(window: Window, findings: Sequence[Finding]) -> dict[str, DriveState
     flags: dict[str, str] = {}
     for finding in reversed(findings):
         word = _FLAGS.get(finding.rule, finding.rule)
-        if finding.rule == "array-degraded" and "/" in finding.subject:
-            word = _SUSPECT
+        if finding.rule == "array-degraded":
+            whole = next((said for title, said in _ARRAY_FLAGS.items() if finding.title.startswith(title)), word)
+            word = _SUSPECT if "/" in finding.subject else whole
         for name in {finding.subject, finding.subject.rpartition("/")[2]}:
             flags[name] = "" if finding.rule == "rebuild-running" else word
     found = {}

@@ -77,7 +77,13 @@ def _leads(fold: DeviceFold) -> bool:
 
 
 def unfolded(folds: Sequence[DeviceFold], room: int) -> list[DeviceFold]:
-    """Return the folds, each followed by its devices as long as all lines are at most `room`."""
+    """Return the folds, each followed by its devices as long as all lines are at most `room`.
+
+    Where there is room for fewer folds, the accused ones are among the first `room`.
+    """
+    if len(folds) > room:
+        shown = sorted(range(len(folds)), key=lambda at: folds[at].severity is None)[: max(room, 0)]
+        return [folds[at] for at in (*sorted(shown), *(at for at in range(len(folds)) if at not in shown))]
     found: list[DeviceFold] = []
     spare = room - len(folds)
     for fold in folds:

@@ -39,7 +39,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield Unchecked(judged.unchecked, name, calm=not judged.striped)
         elif spread.kind is StripePattern.CONVOY and _may_be_limited(window, judged, spread, limits["work"]):
             yield Unchecked(
-                "queue on one virtual disk at a time; per-disk limits on the host look the same",
+                "one virtual disk queues at a time; perhaps host limits",
                 name,
             )
         elif spread.kind is StripePattern.CONVOY:

@@ -157,12 +157,13 @@ def _load(window: Window, seconds: float) -> _Load | None:
 
 def _said(load: _Load) -> str:
     parts = []
+    if load.full is not None:
+        parts.append(f"all tasks stalled on I/O {human.percent(load.full)}% of a minute")
     if load.waiting is not None:
-        parts.append(f"{human.plural(load.waiting, 'task')} waiting for I/O in each sample")
+        parts.append(f"{load.waiting} waiting for it in each sample" if parts else
+                     f"{human.plural(load.waiting, 'task')} waiting for I/O in each sample")  # fmt: skip
     if load.in_d_state is not None:
         parts.append(f"{load.in_d_state} in D state")
-    if load.full is not None:
-        parts.append(f"all tasks stalled on I/O for {human.percent(load.full)}% of a minute")
     if load.load1 is not None:
         parts.append(f"load {load.load1:g} on {human.plural(load.cpus, 'processor')}")
     return ", ".join(parts)

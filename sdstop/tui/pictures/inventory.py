@@ -1,4 +1,4 @@
-"""Inventory: the things of a node by kind, and the sources that had data, for a screen with room to spare."""
+"""Inventory: the things of a node by kind, the sources that had data, and their rows, for a screen with room."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from sdstop.core.evidence import Outcome
 from sdstop.core.format import natural
 from sdstop.core.joins import ThingKind
+from sdstop.core.model import schema
+from sdstop.exporters.report.table import readings
 from sdstop.tui.scene import Scene
 from sdstop.tui.widgets.palette import FAINT, Line, text
 
@@ -18,11 +20,36 @@ _KINDS = (
 )  # fmt: skip
 """Kinds in the order of the lines; the others are parts of these."""
 _LABEL = 22
+_ROWS = 12
+"""Maximum rows of a family."""
+_TITLED = 3
+"""Minimum lines for a family, with its title."""
 
 
 def inventory_lines(scene: Scene, width: int) -> list[Line]:
     """Return a line for each kind of thing with its number and names, then lines for the sources with data."""
     return [*_things(scene, width), *_sources(scene, width)]
+
+
+def reading_lines(scene: Scene, width: int, height: int) -> list[Line]:
+    """Return at most `height` lines: the rows of each family in the columns that it declares, below its title."""
+    tables = scene.window.once(("reading lines", width), lambda: list(_readings(scene, width)))
+    lines: list[Line] = []
+    for table in tables:
+        if height - len(lines) < _TITLED:
+            break
+        lines += table[: height - len(lines)]
+    return lines
+
+
+def _readings(scene: Scene, width: int) -> Iterator[list[Line]]:
+    for family in dict.fromkeys(family for each in scene.session.collectors for family in each.families):
+        rows = list(scene.now.rows(family).values())
+        if rows and not family.crowded:
+            more = f" (first {_ROWS} of {len(rows)})" if len(rows) > _ROWS else ""
+            table = readings(schema(family), rows[:_ROWS], width - 4, silent=False)
+            said = [text(f" {scene.palette.word(line, 400)}") for line in table]
+            yield [text((f" {schema(family).title}{more}", FAINT)), *said]
 
 
 def _things(scene: Scene, width: int) -> Iterator[Line]:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from sdstop.core.finding import Finding
 from sdstop.core.format import plural
 from sdstop.tui.pictures import Picture
-from sdstop.tui.pictures.inventory import inventory_lines
+from sdstop.tui.pictures.inventory import inventory_lines, reading_lines
 from sdstop.tui.pictures.quoted import evidence_picture, quoted_lines
 from sdstop.tui.scene import Scene
 from sdstop.tui.widgets.palette import FAINT, STRONG, Line, text
@@ -49,6 +49,7 @@ def remaining_picture(finding: Finding | None, first: Picture, scene: Scene, *, 
             lambda width, height: inventory_lines(scene, width)[:height],
         )
     )
+    parts.append(("Readings", lambda width, height: reading_lines(scene, width, height)))
     parts = [(title, lines) for title, lines in parts if title != first.title and lines(80, _MANY)]
     if not parts:
         return None
@@ -60,8 +61,9 @@ def remaining_picture(finding: Finding | None, first: Picture, scene: Scene, *, 
         for title, lines in parts:
             if drawn and height - len(drawn) < _HEADED:
                 break
-            drawn += [text((f" {title}", STRONG))] if drawn else []
-            drawn += lines(width, height - len(drawn))
+            found = lines(width, height - len(drawn) - bool(drawn))
+            drawn += [text((f" {title}", STRONG))] if drawn and found else []
+            drawn += found
         return drawn
 
     return Picture(parts[0][0], draw, tuple(range(min(whole, 2), most + 1)), "! shows all checks", whole=whole)

@@ -17,12 +17,15 @@ _QUOTED = 12
 
 
 def quoted_lines(finding: Finding, scene: Scene, width: int, height: int = 1000) -> list[Line]:
-    """Return at most `height` lines of the citations, each below its key; no key is the last."""
+    """Return at most `height` lines of the citations, below their keys; no key is the last."""
     lines: list[Line] = []
+    above = None
     for cite in finding.evidence:
-        if len(lines) + 2 > height:
+        if len(lines) + 1 + (cite.key != above) > height:
             break
-        lines.append(text((f" {scene.palette.word(cite.key, 200)}", FAINT)))
+        if cite.key != above:
+            lines.append(text((f" {scene.palette.word(cite.key, 200)}", FAINT)))
+        above = cite.key
         for row in cite.excerpt.splitlines()[:_QUOTED]:
             said = _PADDING.sub(lambda run: run[0][:3] + scene.palette.ellipsis, row.strip().expandtabs())
             parts = textwrap.wrap(scene.palette.word(said, 300), max(width - 5, 20)) or [""]

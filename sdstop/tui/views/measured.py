@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
@@ -14,7 +15,7 @@ from sdstop.tui.scene import Scene
 from sdstop.tui.views.cause import Cause
 from sdstop.tui.views.vitals import cpu, memory_used, node, stalled
 from sdstop.tui.widgets.graph import bar
-from sdstop.tui.widgets.palette import Line, Palette, text
+from sdstop.tui.widgets.palette import Line, Palette, text, width_of
 from sdstop.tui.widgets.roles import role
 
 _TITLE, _VALUE = 20, 11
@@ -114,7 +115,7 @@ def _link(scene: Scene) -> Iterator[Measure]:
 
 
 def measure_lines(known: Sequence[Measure], cause: Cause | None, palette: Palette, width: int, most: int) -> list[Line]:
-    """Return a line for each number, at most `most`."""
+    """Return a line for each number, at most `most`; long words are wrapped into further lines."""
     bad = cause.role if cause is not None else "other"
     against_ = max([0, *(len(each.against) for each in known[:most])])
     title = min(max([_TITLE, *(len(each.title) for each in known[:most])]), max(width - _VALUE - against_ - 5, 12))
@@ -133,11 +134,14 @@ def measure_lines(known: Sequence[Measure], cause: Cause | None, palette: Palett
             (f" {palette.fit(against, against_)} ", role("dim")),
         )
         if not each.against and len(value) > _VALUE:  # words take the room of the comparison and of the bar
-            rest = width - title - 3
-            lines.append(text(parts[0].text and (parts[0].text, role("dim")), (palette.fit(value, rest), role("text"))))
+            said = textwrap.wrap(palette.word(each.value, 300), max(width - title - 3, _VALUE)) or [""]
+            for at, part in enumerate(said):
+                lines.append(
+                    text((" " * width_of(parts[:1]) if at else parts[0].text, role("dim")), (part, role("text")))
+                )
             continue
         drawn = (
             bar(each.share, size, palette, role(name), mark=each.mark) if size >= 4 and each.share is not None else ()
         )
         lines.append((*parts, *drawn))
-    return lines
+    return lines[:most]

@@ -5,15 +5,19 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
+from sdstop.analysis.tasks.stalled import LOAD_RULE
 from sdstop.core.format import duration, plural, utc
 from sdstop.core.headline import OK, UNKNOWN
 from sdstop.tui.scene import Scene
+from sdstop.tui.views.vitals import node, stalled
 from sdstop.tui.widgets.palette import CHIP, FAINT, STRONG, Line, text, width_of
 from sdstop.tui.widgets.pane import Row, words
 
 _PASSED, _PASSED_NARROW = 4, 2
 """Number of passed checks that are named while other panes need the lines."""
 _NARROW = 90
+_MUCH = 0.5
+"""Minimum share of time with waiting tasks for the check of the load to go first."""
 _MARGIN = 18
 """Cells of a label and of the key that lists all checks."""
 
@@ -26,6 +30,13 @@ def verdict_rows(scene: Scene, width: int, more: int = 0) -> list[Row]:
 def unnamed_checks(scene: Scene, width: int) -> int:
     """Return the number of passed checks that `verdict_rows` has no line for."""
     return max(len(scene.look.judgement.ruled_out) - _named(width), 0)
+
+
+def _looks_loaded(scene: Scene) -> bool:
+    """Return whether the load per processor or the tasks waiting for I/O would worry a reader."""
+    known, stall = node(scene), stalled(scene, "io")
+    load = known.load1 / known.cpus if known is not None and known.load1 is not None and known.cpus else 0.0
+    return load > 1 or (stall or 0.0) >= _MUCH
 
 
 def _named(width: int) -> int:
@@ -57,6 +68,8 @@ def _lines(scene: Scene, width: int, more: int) -> Iterator[Line]:
         shown_past = textwrap.shorten(past, max(width - 10, 10), placeholder=palette.ellipsis)
         yield text((f"   {'' if at else 'over':<5}", FAINT), shown_past)
     passed = [(subject, verdict) for verdict in judgement.ruled_out for subject in verdict.subjects[:1]]
+    if _looks_loaded(scene):
+        passed.sort(key=lambda each: each[1].rule != LOAD_RULE)
     for at, (subject, verdict) in enumerate(passed[: _named(width) + more]):
         label = "pass" if not at else ""
         others = f" +{len(verdict.others)}" if verdict.others else ""
