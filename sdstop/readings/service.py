@@ -56,6 +56,7 @@ class Service(Reading, frozen=True, kw_only=True):
     write_wait: Annotated[float | None, Metric("w_await", "Mean write latency, including queueing", "seconds")] = None
     wait: Annotated[float | None, Metric("await", "Mean latency of all requests", "seconds")] = None
     size: Annotated[float | None, Metric("areq-sz", "Mean size of all requests", "bytes")] = None
+    read_share: Annotated[float | None, Metric("Read", "Share of reads in the bytes that were moved", "ratio")] = None
     queue: Annotated[float | None, Metric("aqu-sz", "Mean requests outstanding")] = None
     busy: Annotated[float | None, Metric("%util", "Share of time with a request in flight", "ratio")] = None
     seconds: Annotated[float | None, Metric("Interval", "Length of the interval", "seconds")] = None

@@ -185,11 +185,20 @@ def unseparated(tool: str, device: str, row: Mapping[str, float], origin: str, s
         requests_per_second=rate,
         wait=wait / 1000 if timed and (rate or wait) else None,
         size=_size(row),
+        read_share=_read_share(row),
         queue=queue if timed else None,
         busy=util / 100 if timed else None,
         seconds=seconds,
         origin=origin,
     )
+
+
+_THROUGHPUT = (("rkB/s", "wkB/s"), ("rMB/s", "wMB/s"), ("rd_sec/s", "wr_sec/s"))
+
+
+def _read_share(row: Mapping[str, float]) -> float | None:
+    reads, writes = next(((row[r], row[w]) for r, w in _THROUGHPUT if r in row and w in row), (0.0, 0.0))
+    return reads / (reads + writes) if reads or writes else None
 
 
 def _size(row: Mapping[str, float]) -> float | None:

@@ -55,6 +55,7 @@ def test_a_day_is_told_by_its_intervals() -> None:
 def test_an_old_version_with_decimal_commas() -> None:
     disk = rows(OLD)["sda"]
     assert (disk.bytes, disk.busy, disk.requests) == (240 * 512, 0.005, 10.0)
+    assert (served(OLD)["sda"].size, served(OLD)["sda"].read_share) == (24 * 512, 80 / 240)
 
 
 def test_nothing_recorded_is_absent_and_no_disks_are_told() -> None:
@@ -120,6 +121,7 @@ PRETTY = """Linux 6.1.0 (san1) \t11/21/26 \t_x86_64_\t(8 CPU)
 def test_the_pretty_report_has_the_device_at_the_end() -> None:
     disk = served(PRETTY)["sda"]
     assert (disk.requests_per_second, disk.wait, disk.seconds) == (26.0, 0.00019, 1.0)
+    assert (disk.size, disk.read_share) == (10.62 * 1024, 1.0)
 
 
 SADF = {
@@ -140,7 +142,9 @@ def test_json_of_sadf() -> None:
     assert (first.requests_per_second, first.wait, first.queue, first.busy, first.seconds) == (
         26.0, 0.00019, 0.01, 0.008, 2.0,
     )  # fmt: skip
+    assert (first.size, first.read_share) == (10.62 * 1024, 232 / 240)
     assert (second.requests_per_second, second.wait, second.busy) == (0.0, None, 0.0)
+    assert (second.size, second.read_share) == (None, None)
     for cut in range(len(text)):
         assert len(printed_json(text[:cut])) <= 2
 

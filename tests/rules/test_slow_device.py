@@ -205,11 +205,16 @@ def test_pasted_disks_are_peers_up_to_half_as_many_requests_more(rate: float, is
     assert bool(found(session)) is is_found
 
 
-def pasted_old(waits: Mapping[str, float], service: float = 25.0) -> Session:
-    """Judge the output of iostat of sysstat 9.0, which prints one wait for reads and writes."""
+def pasted_old(waits: Mapping[str, float], reads: Mapping[str, float] | None = None) -> Session:
+    """Judge the output of iostat of sysstat 9.0, which prints one wait for 20 requests/s, half of them reads."""
     head = "Device: rrqm/s wrqm/s r/s w/s rsec/s wsec/s avgrq-sz avgqu-sz await svctm %util"
-    rows = [f"{name} 0 0 10 10 160 160 16 {wait / 50} {wait} {service} {min(100.0, wait / 2)}"
-            for name, wait in waits.items()]  # fmt: skip
+    rows = []
+    for name, wait in waits.items():
+        read = (reads or {}).get(name, 10.0)
+        rows.append(
+            f"{name} 0 0 {read} {20 - read} {16 * read} {16 * (20 - read)} 16 {wait / 50} {wait} {wait / 2} "
+            f"{min(100.0, wait)}"
+        )
     text = "\n".join(["Linux 2.6.32 (n) 11/22/26 _x86_64_ (4 CPU)", "", head, *rows, ""])
     session = Session(Origin("n"), (*peers.COLLECTORS, IOSTAT), RULES)
     shown = [(float(second), {"cmd:iostat -y -x 1 1": f"{text}{' ' * second}\n"}) for second in range(6)]
@@ -225,6 +230,13 @@ def test_one_wait_for_reads_and_writes_is_compared_and_called_that_of_requests()
     assert found(good) == set()
     (passed,) = [verdict for verdict in good.head().judgement.ruled_out if verdict.rule == "slow-device"]
     assert "longest wait 26.0 ms (sdb)" in passed.summary
+
+
+@pytest.mark.parametrize(("reads", "is_found"), [(14.9, True), (15.1, False), (5.1, True), (4.9, False)])
+def test_disks_with_other_shares_of_reads_are_not_compared_by_one_wait(reads: float, is_found: bool) -> None:  # noqa: FBT001
+    """Writes end in the cache of a disk, reads do not."""
+    session = pasted_old({"sda": 1.0, "sdb": 12.0, "sdc": 1.0, "sdd": 1.0}, {"sdb": reads})
+    assert bool(found(session)) is is_found
 
 
 def test_two_pasted_disks_and_disks_of_several_classes_are_no_group() -> None:

@@ -19,8 +19,8 @@ class StripeMember(Struct, frozen=True, gc=False):
 
     `queue` is the mean number of outstanding requests (aqu-sz), `busy` is 0..1 (util), rates are per second,
     `read_wait` and `write_wait` are in seconds (await), None if no request completed. `any_wait` is the wait of all
-    requests from a source that does not print those of reads and of writes; without their rates either, all requests
-    are counted as reads.
+    requests from a source that does not print those of reads and of writes; without their rates either, these are in
+    proportion to the bytes moved.
     """
 
     name: str

@@ -50,11 +50,15 @@ class Wait(Struct, frozen=True):
 
 
 class _Candidate(Struct, frozen=True):
-    """The member with the longest wait: an outlier of its group. `steady`: in nearly every second."""
+    """The member with the longest wait: an outlier of its group. `steady`: in nearly every second.
+
+    `same_mix`: with about the same share of reads.
+    """
 
     wait: Wait
     same_size: bool
     steady: bool
+    same_mix: bool
 
 
 def slowest(
@@ -91,8 +95,8 @@ def slowest(
         for found in _outliers(rows, excess, limits, fewest):
             if found.same_size and found.steady and _is_proven(seconds, found, limits):
                 return found.wait
-            enough = len(rows[-1].disks) >= FEWEST
-            if whole and enough and _is_slow(seconds, rows, found, limits, rotational=rotational, lasting=lasting):
+            compared = whole and found.same_mix and len(rows[-1].disks) >= FEWEST
+            if compared and _is_slow(seconds, rows, found, limits, rotational=rotational, lasting=lasting):
                 return found.wait
     return None
 
@@ -327,7 +331,16 @@ def _outlier(
 
     requests = rows[0].requests
     same_size = of(disk, requests.size) <= limits.equal_ios * others(requests.size)
+    same_mix = abs(of(disk, _read_share) - others(_read_share)) <= _MIXED
     ratios = ratios_of(rows, disk)
     steady = sum(ratio >= always for ratio in ratios) >= limits.fixed * len(ratios)
     share = of(disk, requests.rate) / others(requests.rate)
-    return _Candidate(Wait(disk, requests.name, waits[disk], middle, share), same_size, steady)
+    return _Candidate(Wait(disk, requests.name, waits[disk], middle, share), same_size, steady, same_mix)
+
+
+_MIXED = 0.25
+"""Largest difference between the shares of reads of members whose requests are compared whatever their type."""
+
+
+def _read_share(member: StripeMember) -> float:
+    return member.reads / requests_of(member)

@@ -218,6 +218,7 @@ def _joined(rows: Sequence[Service]) -> Service:
         write_wait=mean([row.write_wait for row in rows], writes),
         wait=mean([row.wait for row in rows], requests),
         size=mean([row.size for row in rows], requests),
+        read_share=mean([row.read_share for row in rows], requests),
         queue=mean([row.queue for row in rows], ones),
         busy=mean([row.busy for row in rows], ones),
     )
@@ -307,7 +308,10 @@ def _served(name: str, row: Service) -> StripeMember | None:
     if reads is None and writes is None and read_wait is None and write_wait is None:
         if row.requests_per_second is None and row.wait is None:
             return None
-        reads = row.requests_per_second
+        # Nothing depends on the type but the comparison of members with one another.
+        share = 1.0 if row.read_share is None else row.read_share
+        rate = 1.0 if row.requests_per_second is None else row.requests_per_second
+        reads, writes = share * rate, (1 - share) * rate
     if reads is None and writes is None:
         reads, writes = (1.0 if wait is not None else 0.0 for wait in (read_wait, write_wait))
     reads, writes = reads or 0.0, writes or 0.0
