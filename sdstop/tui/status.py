@@ -7,7 +7,7 @@ from rich.segment import Segment
 
 from sdstop.core.evidence import dated
 from sdstop.core.finding import Severity
-from sdstop.core.format import duration, percent, timestamp, utc
+from sdstop.core.format import duration, listed, percent, timestamp, utc
 from sdstop.core.headline import UNKNOWN
 from sdstop.tui.scene import Mode, Scene
 from sdstop.tui.views import VIEWS, ViewEntry
@@ -102,11 +102,18 @@ def _notes(scene: Scene) -> list[str]:
             _progress(scene),
             "not root" if origin.privileged is False else "",
             f"clock went back {duration(back)}" if back >= 0.05 else "",
+            _other_nodes(scene),
             timestamp(scene.now.taken)[:10] if dated(scene.now.taken) else "",
             _note(scene),
         )
         if note
     ]
+
+
+def _other_nodes(scene: Scene) -> str:
+    """Return the other nodes that a text has outputs of."""
+    names = dict.fromkeys(block.node for block in scene.session.origin.blocks if block.node)
+    return f"not shown: {listed([*names])}" if names else ""
 
 
 def _note(scene: Scene) -> str:
