@@ -145,7 +145,7 @@ def _numbered(lines: Sequence[str]) -> Iterator[Region]:
 
 
 _STAMP = expression(
-    r"\[?(?:(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? )?(?:[A-Z][a-z]{2} [ \d]?\d|\d\d? [A-Z][a-z]{2} \d{4})[ ,]+"
+    r"[ \t]{0,16}\[?(?:(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? )?(?:[A-Z][a-z]{2} [ \d]?\d|\d\d? [A-Z][a-z]{2} \d{4})[ ,]+"
     r"|\d{4}[-/]\d\d[-/]\d\d[T _]|\d\d[./]\d\d[./]\d{4},? )?"
     r"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?: \d{4})?(?:Z| ?[+-]\d\d:?\d\d)?\]?:?(?P<rest>(?:[ \t].*)?)"
 )

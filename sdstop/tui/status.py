@@ -7,7 +7,7 @@ from rich.segment import Segment
 
 from sdstop.core.evidence import dated
 from sdstop.core.finding import Severity
-from sdstop.core.format import duration, percent, timestamp, utc
+from sdstop.core.format import duration, listed, percent, timestamp, utc
 from sdstop.core.headline import UNKNOWN
 from sdstop.tui.scene import Mode, Scene
 from sdstop.tui.views import VIEWS, ViewEntry
@@ -53,8 +53,11 @@ def verdict(scene: Scene) -> str:
     return "unknown" if scene.look.judgement.judged else "nothing checked"
 
 
-def moment_line(scene: Scene) -> Line:
-    """Return a chip with the mode and the time of the displayed moment, or how long data has been missing."""
+def moment_line(scene: Scene, *, brief: bool = False) -> Line:
+    """Return a chip with the mode and the time of the displayed moment, or how long data has been missing.
+
+    `brief` leaves out that the time is unknown.
+    """
     taken = scene.now.taken
     if scene.silent is not None:
         return text((f" no data for {duration(scene.silent)} ", BANNER))
@@ -64,7 +67,8 @@ def moment_line(scene: Scene) -> Line:
     behind = f" -{duration(scene.behind)}" if scene.behind >= 0.05 and scene.mode is not Mode.LIVE else ""
     unsure = " provisional" if scene.look.provisional and not scene.session.is_judged else ""
     unsure = " judging" if is_glance else unsure
-    return text((f" {scene.mode.value} {utc(taken)}{behind}{unsure} ", CHIP))
+    time = "" if brief and not dated(taken) else f" {utc(taken)}"
+    return text((f" {scene.mode.value}{time}{behind}{unsure} ", CHIP))
 
 
 def status_line(scene: Scene, width: int) -> Line:
@@ -74,6 +78,9 @@ def status_line(scene: Scene, width: int) -> Line:
     room = width - width_of(moment) - width_of(right) - 5
     if room < min(cell_len(name), _HOST):
         right = counts_line(scene, brief=True)
+        room = width - width_of(moment) - width_of(right) - 5
+    if room < min(cell_len(name), _HOST):
+        moment = moment_line(scene, brief=True)
         room = width - width_of(moment) - width_of(right) - 5
     host = scene.palette.fit(name, min(cell_len(name), max(room, 4)))
     left: list[Segment] = [Segment(" "), Segment(host, STRONG), Segment("  "), *moment]
@@ -102,11 +109,18 @@ def _notes(scene: Scene) -> list[str]:
             _progress(scene),
             "not root" if origin.privileged is False else "",
             f"clock went back {duration(back)}" if back >= 0.05 else "",
+            _other_nodes(scene),
             timestamp(scene.now.taken)[:10] if dated(scene.now.taken) else "",
             _note(scene),
         )
         if note
     ]
+
+
+def _other_nodes(scene: Scene) -> str:
+    """Return the other nodes that a text has outputs of."""
+    names = dict.fromkeys(block.node for block in scene.session.origin.blocks if block.node)
+    return f"not shown: {listed([*names])}" if names else ""
 
 
 def _note(scene: Scene) -> str:

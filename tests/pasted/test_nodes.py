@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import json
 from pathlib import Path
@@ -9,9 +10,13 @@ from pathlib import Path
 import pytest
 
 from sdstop.cli import command as cli
+from sdstop.cli.opening import begin
 from sdstop.core.headline import CRITICAL, OK
 from sdstop.pasted.nodes import heading, headings, marked
 from sdstop.pasted.reader import read_nodes
+from sdstop.tui.scene import Scene
+from sdstop.tui.status import status_line
+from sdstop.tui.widgets.palette import Palette
 from tests.pasted.corpus import FORMS
 
 ASK = "cat /proc/mdstat"
@@ -106,6 +111,18 @@ def test_commands_that_show_one_node_show_the_worst_and_name_the_others(
     assert cli.execute(["check", "--from", str(tmp_path / "capture")]) == CRITICAL
     assert cli.execute(["diff", str(file), str(file), "--exit-code"]) == 0
     assert "san2" in capsys.readouterr().out
+
+
+def test_the_screen_names_the_nodes_that_it_does_not_show(tmp_path: Path) -> None:
+    file = tmp_path / "ticket.txt"
+    file.write_text(SEVERAL["prompts"])
+    with begin(argparse.Namespace(source=str(file), collectors=None, config=None)) as watch:
+        session = watch.session(None)
+        session.feed_all(watch.frames(0.0))
+    scene = Scene(session.head(), session, Palette())
+    shown = "".join(each.text for each in status_line(scene, 120))
+    assert shown.startswith(" san2 ")
+    assert "not shown: san1, san3" in shown
 
 
 def test_of_nodes_with_equal_findings_the_one_with_most_outputs_is_shown(

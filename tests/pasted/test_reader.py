@@ -366,3 +366,11 @@ def test_backquotes_after_text_end_nothing_if_no_fence_is_open() -> None:
     (found,) = read("device a\nx 1\nout.txt:```\n")
     assert found["cmd:each"].data == b"device a\nx 1\nout.txt:```\n"
     assert found["cmd:each"].fault == NOT_SHOWN
+
+
+@pytest.mark.parametrize("outer", ["        {}", "\t{}", "> {}", "{}   "])
+def test_times_before_lines_are_removed_within_another_margin(outer: str) -> None:
+    lines = ["# tool list", "NAME  SIZE", "a  1", "b  2", "# "]
+    text = "".join(outer.format(f"[2026-11-23 12:03:04.123] {line}") + "\n" for line in lines)
+    (found,) = read(f"Hello,\n\n{text}\nBye\n")
+    assert (found["cmd:tool list"].data, found["cmd:tool list"].fault) == (b"NAME  SIZE\na  1\nb  2\n", "")

@@ -330,6 +330,24 @@ async def test_long_words_that_were_measured_are_wrapped() -> None:
         assert "frames larger than 1500 bytes." in said[at + 1]
 
 
+@pytest.mark.parametrize("size", [(60, 15), (80, 24), (120, 40), (160, 48), (200, 60)], ids=str)
+async def test_every_memory_channel_is_drawn_and_those_of_all_sockets_are_aligned(size: tuple[int, int]) -> None:
+    async with screen(story("server-lopsided").session, size) as shown:
+        filled, empty = (shown.line(f" socket {number}   ") for number in (0, 1))
+        word = "none" if size == (60, 15) else "empty"
+        letters = [filled.index(f"{letter} 16G") for letter in "ABCDEFGH"] if word == "empty" else []
+        assert filled.count("16G") == 8
+        assert empty.partition("GB/s")[0].count(word) == 8
+        assert all(
+            abs(empty.index(f"{letter} {word}") - at) <= 1 for letter, at in zip("ABCDEFGH", letters, strict=False)
+        )
+
+
+async def test_pressures_are_whole_on_a_narrow_screen() -> None:
+    async with screen(story("vm-swap-storm").session, (60, 15)) as shown:
+        assert re.search(r"memory PSI % some +20.3 +12.2 +3.1 +full +9.2 +5.8 +1.5", shown.text())
+
+
 async def test_citations_of_one_source_have_one_heading() -> None:
     async with screen(story("drbd-split-brain").session) as shown:
         assert shown.text().count("/proc/drbd") == 1

@@ -20,8 +20,12 @@ from sdstop.tui.widgets.palette import Line, Palette, text
 from sdstop.tui.widgets.roles import role
 
 _LABEL = 11
-_WIDEST = 24
-"""Maximum cells of a channel."""
+_TAILED = 110
+"""Minimum width for figures beside the channels."""
+_LEAST, _NARROWEST, _WIDEST = 8, 3, 24
+"""Minimum cells of a channel beside figures, and without any, and maximum cells."""
+_MORE = 5
+"""Cells for the number of channels that do not fit."""
 
 
 def slot_picture(finding: Finding, scene: Scene) -> Picture | None:
@@ -37,7 +41,12 @@ def slot_picture(finding: Finding, scene: Scene) -> Picture | None:
     lines = len(found) + 2 * axis + len(running)
 
     def draw(width: int, height: int) -> list[Line]:
-        drawn = [_socket(board, color, accused, scene.palette, width) for board in found[:height]]
+        figures = [_tail(board, scene.palette, width) for board in found]
+        size, tails = _shares([len(board.banks) for board in found], figures, width - _LABEL - 1)
+        drawn = [
+            _socket(board, color, accused, scene.palette, width - len(tail), size, tail)
+            for board, tail in zip(found[:height], tails, strict=False)
+        ]
         if axis and height - len(drawn) >= 2:
             drawn += [()] * (height > lines)
             drawn += _axis(found, needs, color, scene.palette, width)
@@ -63,20 +72,40 @@ def _accused(finding: Finding, scene: Scene) -> dict[str, tuple[str, str]]:
     return dict.fromkeys(names, (f"{chip}fg", f"{chip}bg"))
 
 
-def _socket(board: SocketSlots, color: str, accused: dict[str, tuple[str, str]], palette: Palette, width: int) -> Line:
+def _tail(board: SocketSlots, palette: Palette, width: int) -> tuple[str, ...]:
+    """Return the figures of a socket in ever shorter forms, the last one empty."""
     row = board.socket
-    tail = ""
-    if width >= 110 and row is not None and row.peak is not None and row.possible is not None:
-        tail = f"  {row.peak / 1e9:.0f} of {row.possible / 1e9:.0f} GB/s"
-        empty = [slot.slot for bank in board.banks for slot in bank.slots if slot.size == 0]
-        tail += f"   empty: {' '.join(palette.word(name, 20) for name in empty[:4])}" if empty else ""
-        tail += f" +{len(empty) - 4}" if len(empty) > 4 else ""
-    room = width - _LABEL - 1 - (len(tail) if width >= 110 else 0)
-    size = max(min(room // max(len(board.banks), 1) - 1, _WIDEST), 6)
+    if width < _TAILED or row is None or row.peak is None or row.possible is None:
+        return ("",)
+    said = f"  {row.peak / 1e9:.0f} of {row.possible / 1e9:.0f} GB/s"
+    empty = [slot.slot for bank in board.banks for slot in bank.slots if slot.size == 0]
+    if not empty:
+        return (said, "")
+    more = f" +{len(empty) - 4}" if len(empty) > 4 else ""
+    return (f"{said}   empty: {' '.join(palette.word(name, 20) for name in empty[:4])}{more}", said, "")
+
+
+def _shares(channels: list[int], tails: list[tuple[str, ...]], room: int) -> tuple[int, list[str]]:
+    """Return the cells of a channel, the same for all sockets, and the longest figures beside which all of them fit."""
+    most, size, chosen = max(channels), 0, [""] * len(tails)
+    for at in range(max(map(len, tails))):
+        chosen = [forms[min(at, len(forms) - 1)] for forms in tails]
+        size = (room - max(map(len, chosen))) // most - 1
+        if size >= _LEAST or not any(chosen):
+            break
+    return max(min(size, _WIDEST), _NARROWEST), chosen
+
+
+def _socket(
+    board: SocketSlots, color: str, accused: dict[str, tuple[str, str]], palette: Palette, width: int, size: int,
+    tail: str,
+) -> Line:  # fmt: skip
+    room = width - _LABEL - 1
+    fits = len(board.banks) if len(board.banks) * (size + 1) <= room + 1 else max((room - _MORE) // (size + 1), 1)
     _, ground = accused.get(board.title, ("", ""))
     label = role(ground.removesuffix("bg"), bold=True) if ground else role("dim")
     parts: list[str | tuple[str, Style]] = [(f" {palette.fit(palette.word(board.title, 20), _LABEL)}", label)]
-    for bank in board.banks[: max(room // (size + 1), 1)]:
+    for bank in board.banks[:fits]:
         filled = [slot for slot in bank.slots if slot.size]
         name = bank.channel if not bank.named else ""
         said: tuple[str, ...]
@@ -86,12 +115,13 @@ def _socket(board: SocketSlots, color: str, accused: dict[str, tuple[str, str]],
             wrong = next((accused[slot.slot] for slot in filled if slot.slot in accused), None)
             kind, said = wrong or ("playfg", "h2"), _module(filled)
         else:
-            kind, said = (color, "track"), ("empty",)
+            kind, said = (color, "track"), ("empty", "none")
         forms = [f"{name} {each}".strip() for each in said] + [said[-1], name]
         fitting = next((form for form in forms if len(form) <= size), forms[-1])
         parts.append(block(size, *kind, f"{' ' * (len(fitting) < size)}{fitting}", palette))
         parts.append(" ")
-    return text(*parts, (tail, role("dim")))
+    rest = len(board.banks) - fits
+    return text(*parts, (f"+{rest}" if rest else "", role("dim")), (tail, role("dim")))
 
 
 def _module(slots: list[Dimm]) -> tuple[str, ...]:
