@@ -53,8 +53,11 @@ def verdict(scene: Scene) -> str:
     return "unknown" if scene.look.judgement.judged else "nothing checked"
 
 
-def moment_line(scene: Scene) -> Line:
-    """Return a chip with the mode and the time of the displayed moment, or how long data has been missing."""
+def moment_line(scene: Scene, *, brief: bool = False) -> Line:
+    """Return a chip with the mode and the time of the displayed moment, or how long data has been missing.
+
+    `brief` leaves out that the time is unknown.
+    """
     taken = scene.now.taken
     if scene.silent is not None:
         return text((f" no data for {duration(scene.silent)} ", BANNER))
@@ -64,7 +67,8 @@ def moment_line(scene: Scene) -> Line:
     behind = f" -{duration(scene.behind)}" if scene.behind >= 0.05 and scene.mode is not Mode.LIVE else ""
     unsure = " provisional" if scene.look.provisional and not scene.session.is_judged else ""
     unsure = " judging" if is_glance else unsure
-    return text((f" {scene.mode.value} {utc(taken)}{behind}{unsure} ", CHIP))
+    time = "" if brief and not dated(taken) else f" {utc(taken)}"
+    return text((f" {scene.mode.value}{time}{behind}{unsure} ", CHIP))
 
 
 def status_line(scene: Scene, width: int) -> Line:
@@ -74,6 +78,9 @@ def status_line(scene: Scene, width: int) -> Line:
     room = width - width_of(moment) - width_of(right) - 5
     if room < min(cell_len(name), _HOST):
         right = counts_line(scene, brief=True)
+        room = width - width_of(moment) - width_of(right) - 5
+    if room < min(cell_len(name), _HOST):
+        moment = moment_line(scene, brief=True)
         room = width - width_of(moment) - width_of(right) - 5
     host = scene.palette.fit(name, min(cell_len(name), max(room, 4)))
     left: list[Segment] = [Segment(" "), Segment(host, STRONG), Segment("  "), *moment]

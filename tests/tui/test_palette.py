@@ -160,6 +160,14 @@ def test_without_color_chips_and_the_cursor_still_differ_from_text() -> None:
     assert len({palette.style(style) for style in (PLAIN, FAINT, STRONG, CURSOR, BANNER)}) == 5
 
 
+@pytest.mark.parametrize("light", [False, True])
+def test_16_colors_have_one_ink_under_the_cursor(*, light: bool) -> None:
+    """Bright red on blue cannot be read; mark and words still say how bad it is."""
+    palette = Palette(depth=Depth.ANSI, light=light)
+    inks = {palette.style(style + Style(bgcolor=CURSOR.bgcolor)).color for style in (CRIT, WARN, READ, FAINT, PLAIN)}
+    assert inks == {palette.style(CURSOR).color}
+
+
 def test_16_colors_leave_text_to_the_terminal() -> None:
     for light in (False, True):
         palette = Palette(depth=Depth.ANSI, light=light)

@@ -343,6 +343,11 @@ async def test_every_memory_channel_is_drawn_and_those_of_all_sockets_are_aligne
         )
 
 
+async def test_pressures_are_whole_on_a_narrow_screen() -> None:
+    async with screen(story("vm-swap-storm").session, (60, 15)) as shown:
+        assert re.search(r"memory PSI % some +20.3 +12.2 +3.1 +full +9.2 +5.8 +1.5", shown.text())
+
+
 async def test_citations_of_one_source_have_one_heading() -> None:
     async with screen(story("drbd-split-brain").session) as shown:
         assert shown.text().count("/proc/drbd") == 1

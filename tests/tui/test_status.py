@@ -9,6 +9,7 @@ from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked
 from sdstop.tui.status import tabs_line
 from sdstop.tui.views import VIEWS
 from sdstop.tui.widgets.palette import plain
+from tests.fixtures import story
 from tests.nodes.block import Node, refused
 from tests.tui.rules import says
 from tests.tui.screens import LOW, SMALL, roles, screen
@@ -88,3 +89,10 @@ async def test_the_visible_view_is_a_chip() -> None:
             await shown.press(key)
             chip = "".join(s.text for s in shown.segments()[1] if "tabbg" in roles(s.style))
             assert chip == name
+
+
+async def test_on_a_narrow_screen_the_name_comes_before_an_unknown_time() -> None:
+    async with screen(story("memory-mixed-modules").session, (60, 15)) as shown:
+        assert shown.lines()[0].startswith(" memory-mixed")
+    async with screen(story("memory-mixed-modules").session) as shown:
+        assert "REPLAY time unknown" in shown.lines()[0]

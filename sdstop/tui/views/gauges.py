@@ -19,6 +19,9 @@ _CPU, _BAR = 22, 10
 """Cells per processor, and of its bar."""
 _CPU_LINES = 8
 
+_WHOLE = 76
+"""Minimum width for the seconds that pressures are means of."""
+
 
 def gauge_lines(scene: Scene, width: int, accused: str = "", style: Style = PLAIN) -> list[Line]:
     """Return the lines of processors, memory, load and pressure; that of the accused resource in its style."""
@@ -48,6 +51,7 @@ def gauge_lines(scene: Scene, width: int, accused: str = "", style: Style = PLAI
                 number(n.tasks_blocked),
             )
         )
+    said = "PSI %, 10/60/300 s:  some " if width >= _WHOLE else "PSI % some"
     for row in sorted(scene.rows(Pressure)[0].values(), key=lambda p: p.resource):
         some = " ".join(f"{percent(v):>5}" for v in (row.some_avg10, row.some_avg60, row.some_avg300))
         full = " ".join(f"{percent(v):>5}" for v in (row.full_avg10, row.full_avg60, row.full_avg300))
@@ -55,7 +59,7 @@ def gauge_lines(scene: Scene, width: int, accused: str = "", style: Style = PLAI
         bad = row.resource == accused
         own, dim = (style, style) if bad else (PLAIN, FAINT)
         lines.append(
-            text((f" {name:<7}", dim), ("PSI %, 10/60/300 s:  some ", FAINT), (some, own), ("   full ", FAINT),
+            text((f" {name:<7}", dim), (said, FAINT), (some, own), ("   full ", FAINT),
                  (full, own))
         )  # fmt: skip
     return lines or [text((" waiting for node data", FAINT))]

@@ -101,6 +101,7 @@ def _shown(style: Style, depth: Depth, light: bool) -> Style:  # noqa: FBT001
     if depth is Depth.ANSI:
         dim = dim or (name in _DIM and ground is None)
         bold = bold or name in _BOLD
+        name = "selfg" if ground == "selbg" else name  # bright red on blue cannot be read
     return Style(
         color=_color(name, depth, light), bgcolor=_color(ground or "bg", depth, light),
         bold=bold or None, dim=dim or None, reverse=reverse or None, underline=style.underline,
