@@ -12,8 +12,10 @@ from sdstop.rules.memory.dimm_below_rated_speed import DIMM_BELOW_RATED_SPEED
 from sdstop.rules.memory.dimm_mixed import DIMM_MIXED
 from sdstop.rules.memory.dimm_too_few_channels import DIMM_TOO_FEW_CHANNELS
 from sdstop.rules.memory.dimm_unequal_sockets import DIMM_UNEQUAL_SOCKETS
+from tests.fixtures import FIXTURES
 from tests.nodes.firmware import E5_2620_V4, Board, Module, board
 from tests.nodes.frames import check, value
+from tests.pasted.corpus import judged as pasted
 
 RULES = (DIMM_TOO_FEW_CHANNELS, DIMM_UNEQUAL_SOCKETS, DIMM_BELOW_RATED_SPEED, DIMM_MIXED)
 E5_2680_V4 = "Intel(R) Xeon(R) CPU E5-2680 v4 @ 2.40GHz"
@@ -225,3 +227,16 @@ def test_what_is_mixed_in_a_virtual_machine_is_no_module() -> None:
     made = board((2, 2), system=("QEMU", "Standard PC"))
     made.modules[0].size = 4096
     assert isinstance(said(made)["dimm-mixed"], Unchecked)
+
+
+def test_modules_without_their_processors_are_not_good() -> None:
+    """`dmidecode -t memory` alone: whether channels are empty is unknown, the speed is not."""
+    text = (FIXTURES / "texts" / "memory" / "one-dimm-german.txt").read_text("utf-8")
+    asked, _, modules = text.partition("dmidecode -t memory")
+    session = pasted(f"{asked.rpartition(chr(10))[2]}dmidecode -t memory{modules}".encode())
+    judgement = session.head().judgement
+    unchecked = {each.rule: each for each in judgement.unchecked if each.reason == "the processors are unknown"}
+    assert set(unchecked) == {"dimm-too-few-channels", "dimm-unequal-sockets"}
+    assert not any(each.calm for each in unchecked.values())
+    assert {each.rule for each in judgement.findings} == {"dimm-below-rated-speed"}
+    assert {each.rule for each in judgement.ruled_out} == {"dimm-mixed"}

@@ -85,6 +85,9 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     if any(row.size is None for row in slots):
         yield Unchecked("firmware does not report whether some slots are populated", _SUBJECT)
         return
+    if not sockets:  # of modules in a text alone
+        yield Unchecked("the processors are unknown", _SUBJECT)
+        return
     if any(row.channels is None for row in sockets):
         models = ", ".join(sorted({human.safe(row.cpu or "unknown") for row in sockets}))
         virtual = any(row.virtual for row in sockets)
@@ -279,7 +282,8 @@ DIMM_TOO_FEW_CHANNELS = Rule(
         Threshold("passes", 3.0, "times that each byte of a rebuild crosses memory (HBA, checksum, parity)"),
         Threshold("achievable", 0.75, "achievable share of peak bandwidth (STREAM: 0.72-0.80)", "ratio"),
     ),
-    covers=(Covers(MemorySocket, _SUBJECT),),
+    covers=(Covers(MemorySocket, _SUBJECT), Covers(Dimm, _SUBJECT)),
+    either=2,
     standing=True,
     view="host",
     advice="Fill all channels of each socket with modules of the same type.",

@@ -32,6 +32,9 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     if not dimms:
         yield Unchecked("firmware lists no module", _SUBJECT, calm=True)
         return
+    if not sockets:  # of modules in a text alone
+        yield Unchecked("the processors are unknown", _SUBJECT)
+        return
     if len(sockets) < 2:
         yield Unchecked("not applicable: 1 socket", _SUBJECT, calm=True)
         return
@@ -114,7 +117,8 @@ DIMM_UNEQUAL_SOCKETS = Rule(
             "ratio",
         ),
     ),
-    covers=(Covers(MemorySocket, _SUBJECT),),
+    covers=(Covers(MemorySocket, _SUBJECT), Covers(Dimm, _SUBJECT)),
+    either=2,
     standing=True,
     view="host",
     advice="Populate every socket alike.",
