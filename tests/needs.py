@@ -11,6 +11,7 @@ installed:
 from __future__ import annotations
 
 import argparse
+import ctypes
 import functools
 import os
 import shutil
@@ -140,6 +141,11 @@ def _can_limit_io() -> bool:
         return False
 
 
+def _has_mallopt() -> bool:
+    """Return whether the C library has mallopt(): glibc has, musl has not."""
+    return hasattr(ctypes.CDLL(None), "mallopt")
+
+
 def _receives_otlp() -> bool:
     """Return whether the VictoriaMetrics of this machine is 1.92 or later, which has an endpoint for OTLP."""
     if shutil.which("victoria-metrics") is None:
@@ -165,6 +171,7 @@ NEEDS = {
         Need("I/O limits", _can_limit_io, "run as root with a control group controller io or blkio"),
         Need("zones", lambda: Path("/usr/share/zoneinfo/Europe/Berlin").is_file(), "apt-get install tzdata", "tzdata"),
         Need("clone", lambda: os.uname().machine in CLONE, f"run on {' or '.join(CLONE)}"),
+        Need("mallopt", _has_mallopt, "run on a Linux whose C library is glibc"),
         Need("OTLP receiver", _receives_otlp, "put a victoria-metrics of 1.92 or later first in PATH"),
         Need("kernel log", _has_kernel_log, "run as root on a kernel whose log is in /dev/kmsg"),
         Need("bonding", lambda: _succeeds("unshare", "--net", "ip", "link", "add", "bond7", "type", "bond"),
