@@ -25,6 +25,7 @@ SOURCES = (
     "block.dm_tree",
     "block.fio",
     "md.arrays",
+    "md.members",
     "network.interfaces",
     "network.links",
     "network.pause",

@@ -1,4 +1,4 @@
-"""md arrays, members and rebuilds from /proc/mdstat and /sys/block/mdX/md/.
+"""md arrays and their rebuilds from /proc/mdstat and /sys/block/mdX/md/.
 
 If both report a value, sysfs takes precedence, except for progress: md updates `sync_completed` only about every
 sixteenth of a device, whereas mdstat advances with every window of sectors.
@@ -7,24 +7,20 @@ sixteenth of a device, whereas mdstat advances with every window of sectors.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from sdstop.collectors.md import details, mdadm, mdstat
 from sdstop.collectors.md.details import RecordedArray
-from sdstop.collectors.md.readings import Array, Member
+from sdstop.collectors.md.readings import Array
 from sdstop.collectors.md.redundancy import Layout, tolerated
-from sdstop.core.collector import LIVE, QUIET, Collector, Need
-from sdstop.core.expression import expression
-from sdstop.core.host import Absent, Host
+from sdstop.core.collector import LIVE, Collector, Need
+from sdstop.core.host import Host
 from sdstop.core.model import Reading
-from sdstop.core.text import whole
 from sdstop.readings.mismatch import Mismatch
 from sdstop.readings.rebuild import MDSTAT, Rebuild, folder
-
-__all__ = ["MDMEMBERS", "MDRAID", "Array", "Member"]
 
 _LEVEL_OF_NUMBER = {
     "-1": "linear",
@@ -48,42 +44,18 @@ def read(host: Host) -> Iterable[Reading]:
 
     Arrays of recorded `mdadm -D` are added where mdstat does not have them.
     """
-    recorded = details.recorded(host)
-    text = _mdstat(host, recorded)
-    arrays = mdstat.parse(text) if text is not None else []
-    for each in _only_recorded(recorded, text, arrays):
+    found = details.listed(host)
+    for each in found.unlisted:
         yield each.array
         yield from () if each.rebuild is None else (each.rebuild,)
-    if text is None:
-        return
-    for reason in mdstat.defects(text):
+    for reason in mdstat.defects(found.text) if found.text is not None else ():
         host.defect(MDSTAT, reason)
-    for md in arrays:
+    for md in found.arrays:
         array = _array(host, md)
         yield array
-        _compare_recorded(host, array, recorded.get(md.name))
+        _compare_recorded(host, array, found.recorded.get(md.name))
         yield from _mismatch(array)
         yield from _rebuild(host, md)
-
-
-def _mdstat(host: Host, recorded: Mapping[str, RecordedArray]) -> str | None:
-    """Return the text of mdstat; None if it was not recorded, and arrays are known otherwise."""
-    try:
-        return host.text(MDSTAT)
-    except Absent:
-        if not recorded:
-            raise
-        return None
-
-
-def _only_recorded(
-    recorded: Mapping[str, RecordedArray], text: str | None, arrays: Sequence[mdstat.MdArray]
-) -> Iterator[RecordedArray]:
-    """Yield recorded arrays that mdstat does not have; its name of an array called md/data is unknown."""
-    known = {md.name for md in arrays}
-    for name, each in recorded.items():
-        if name not in known and (text is None or not name.startswith("md/")):
-            yield each
 
 
 def _compare_recorded(host: Host, array: Array, recorded: RecordedArray | None) -> None:
@@ -364,78 +336,6 @@ def _limit(host: Host, path: str, which: str) -> tuple[int | None, str | None]:
     return (None, None) if kib is None else (kib * 1024, "system")
 
 
-def read_members(host: Host) -> Iterable[Reading]:
-    """Yield a Member for each device in mdstat, and of arrays that recorded `mdadm -D` alone has."""
-    recorded = details.recorded(host)
-    text = _mdstat(host, recorded)
-    arrays = mdstat.parse(text) if text is not None else []
-    for each in _only_recorded(recorded, text, arrays):
-        yield from each.members
-    for md in arrays:
-        for device in md.devices:
-            yield _member(host, md, device)
-
-
-def _member(host: Host, md: mdstat.MdArray, device: mdstat.MdstatDevice) -> Member:
-    base = f"{folder(md.name)}/dev-{device.name.replace('/', '!')}"
-    flags = host.maybe(f"{base}/state")
-    place = host.maybe(f"{base}/slot")
-    slot = whole(place, 9)
-    if place is None:
-        slot = _slot(md, device)
-    size, offset = host.number(f"{base}/size"), host.number(f"{base}/offset")
-    recovered = host.number(f"{base}/recovery_start")
-    bad = host.maybe(f"{base}/bad_blocks")
-    return Member(
-        array=md.name,
-        device=device.name,
-        slot=slot,
-        state=_state(flags, device, slot, md),
-        flags=flags or ("faulty,journal" if {"F", "J"} <= device.flags else None),
-        errors=host.number(f"{base}/errors"),
-        bad_blocks=None if bad is None else len(bad.splitlines()),
-        size=None if size is None else size * 1024,
-        offset=None if offset is None else offset * _SECTOR,
-        recovery_start=None if recovered is None else recovered * _SECTOR,
-    )
-
-
-def _slot(md: mdstat.MdArray, device: mdstat.MdstatDevice) -> int | None:
-    """Return the slot without sysfs: the device number, if all slots are in sync and the numbers match the slots."""
-    if md.slots is None or "_" in md.slots or device.flags & {"F", "S", "J", "R"}:
-        return None
-    holders = [d.number for d in md.devices if not d.flags & {"F", "S", "J", "R"}]
-    return device.number if sorted(holders) == list(range(len(md.slots))) else None
-
-
-def _state(flags: str | None, device: mdstat.MdstatDevice, slot: int | None, md: mdstat.MdArray) -> str:
-    words = set((flags or "").split(","))
-    for word, letter in (("faulty", "F"), ("journal", "J"), ("replacement", "R")):
-        if word in words or letter in device.flags:
-            return word
-    if flags is None:
-        if "S" in device.flags:
-            return "spare"
-        return "in_sync" if md.slots is not None and "_" not in md.slots else "unknown"
-    if "in_sync" in words:
-        return "in_sync"
-    if "spare" in words:
-        # The kernel flags a member that is being rebuilt as a spare with a slot.
-        return "spare" if slot is None else "rebuilding"
-    return "unknown"
-
-
-_SELDOM = 30.0
-"""Seconds between runs for members: a thousand members have seven thousand files, and urgent changes alter the
-fingerprint."""
-_DEVICES = expression(r"^\S+ : .*$|\[[U_]+\]$", re.MULTILINE)
-
-
-def fingerprint(host: Host) -> Hashable:
-    """Return mdstat's device and slot lists, which change if a member is added, removed, fails or is in sync."""
-    return tuple(_DEVICES.findall(host.maybe(MDSTAT) or ""))
-
-
 MDRAID = Collector(
     "mdraid",
     "md arrays and their rebuilds",
@@ -454,24 +354,4 @@ MDRAID = Collector(
     LIVE,
     devices=r"md(\d+|_\S+)",
     forms=(mdstat.FORM, mdadm.DETAIL, mdadm.EXAMINE),
-)
-
-MDMEMBERS = Collector(
-    "mdmembers",
-    "Members of md arrays",
-    read_members,
-    (Member,),
-    (
-        Need(MDSTAT, "which devices the arrays have", filled=True, everyone=True),
-        Need("cmd:mdadm *", "members, as others recorded them; never run", redact=mdadm.without_hosts),
-        Need(
-            "/sys/block/*/md/dev-*/*",
-            "slot, state, corrected errors, bad blocks, size, offset",
-            filled=("slot", "state", "errors", "size", "offset"),
-        ),
-    ),
-    _SELDOM,
-    deadline=5.0,
-    fingerprint=fingerprint,
-    quiet=QUIET / 2,
 )

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from sdstop.collectors.md import mdadm
+from sdstop.collectors.md import mdadm, mdstat
 from sdstop.collectors.md.mdadm import Detail, Superblock
+from sdstop.collectors.md.mdstat import MdArray
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.collectors.md.redundancy import Layout, tolerated
 from sdstop.core.form import outputs
-from sdstop.core.host import Host
+from sdstop.core.host import Absent, Host
 from sdstop.core.text import whole
-from sdstop.readings.rebuild import Rebuild
+from sdstop.readings.rebuild import MDSTAT, Rebuild
 
 _PERCENT = 100
 _FROM_SUPERBLOCKS = "superblocks do not show whether the array runs"
@@ -25,6 +26,35 @@ class RecordedArray(Struct, frozen=True):
     array: Array
     members: tuple[Member, ...]
     rebuild: Rebuild | None = None
+
+
+class ListedArrays(Struct, frozen=True):
+    """The arrays of mdstat, and those of recorded outputs by kernel name."""
+
+    text: str | None
+    """Text of mdstat; None if it was not recorded, and arrays are known otherwise."""
+    arrays: tuple[MdArray, ...]
+    recorded: dict[str, RecordedArray]
+
+    @property
+    def unlisted(self) -> Iterator[RecordedArray]:
+        """Recorded arrays that mdstat does not have; its name of an array called md/data is unknown."""
+        known = {md.name for md in self.arrays}
+        for name, each in self.recorded.items():
+            if name not in known and (self.text is None or not name.startswith("md/")):
+                yield each
+
+
+def listed(host: Host) -> ListedArrays:
+    """Return all known arrays. Raises Absent if neither mdstat nor output of mdadm was recorded."""
+    found = recorded(host)
+    try:
+        text = host.text(MDSTAT)
+    except Absent:
+        if not found:
+            raise
+        return ListedArrays(None, (), found)
+    return ListedArrays(text, tuple(mdstat.parse(text)), found)
 
 
 def recorded(host: Host) -> dict[str, RecordedArray]:

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.collectors import BUILTIN
-from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
+from sdstop.collectors.md.arrays import MDRAID
 from sdstop.collectors.md.mdadm import detail_fault, examine_fault, parse_detail, parse_examine, without_hosts
+from sdstop.collectors.md.members import MDMEMBERS
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.core.evidence import Evidence, Frame, Origin
 from sdstop.core.evidence_host import EvidenceHost

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
+from sdstop.collectors.md.arrays import MDRAID
 from sdstop.collectors.md.mdstat import fault, parse
+from sdstop.collectors.md.members import MDMEMBERS
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Malformed

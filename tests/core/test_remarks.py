@@ -8,7 +8,8 @@ from typing import Annotated, Any, ClassVar
 from msgspec.structs import replace
 
 from sdstop.collectors.block.devices import BLOCKDEV
-from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
+from sdstop.collectors.md.arrays import MDRAID
+from sdstop.collectors.md.members import MDMEMBERS
 from sdstop.core.collector import Collector, Need
 from sdstop.core.finding import Covers, Finding, Limits, Rule, Severity, Verdict
 from sdstop.core.history import Window

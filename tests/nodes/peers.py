@@ -9,7 +9,8 @@ from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.collectors.devicemapper.dmsetup import INFO, TABLE
 from sdstop.collectors.devicemapper.mapper import MAPPER
 from sdstop.collectors.devicemapper.raids import MAPPED_RAIDS
-from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
+from sdstop.collectors.md.arrays import MDRAID
+from sdstop.collectors.md.members import MDMEMBERS
 from sdstop.collectors.zfs.pools import ZFS
 from sdstop.core.evidence import command_key
 from tests.nodes import zfs

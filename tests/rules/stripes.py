@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from sdstop.collectors.block.devices import BLOCKDEV
 from sdstop.collectors.block.diskstats import DISKSTATS
-from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
+from sdstop.collectors.md.arrays import MDRAID
+from sdstop.collectors.md.members import MDMEMBERS
 from sdstop.core.diagnosis import Judgement
 from sdstop.core.evidence import Evidence, Frame, Origin
 from sdstop.core.finding import Finding

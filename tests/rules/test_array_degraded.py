@@ -9,7 +9,8 @@ import pytest
 
 from sdstop.collectors.block.devices import BLOCKDEV
 from sdstop.collectors.block.diskstats import DISKSTATS
-from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
+from sdstop.collectors.md.arrays import MDRAID
+from sdstop.collectors.md.members import MDMEMBERS
 from sdstop.core.finding import Finding, Gap, RuledOut, Severity
 from sdstop.rules.arrays.array_degraded import ARRAY_DEGRADED
 from sdstop.rules.arrays.no_spare_left import NO_SPARE_LEFT

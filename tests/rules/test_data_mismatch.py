@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sdstop.collectors.drbd.resources import DRBD
-from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
+from sdstop.collectors.md.arrays import MDRAID
+from sdstop.collectors.md.members import MDMEMBERS
 from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked
 from sdstop.rules.arrays.array_degraded import ARRAY_DEGRADED
 from sdstop.rules.arrays.data_mismatch import DATA_MISMATCH

@@ -9,7 +9,8 @@ from sdstop.collectors.fabric.hba import HBA
 from sdstop.collectors.health.enclosures import ENCLOSURE_SLOTS
 from sdstop.collectors.health.smart import SMART
 from sdstop.collectors.health.temperatures import TEMPERATURES
-from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
+from sdstop.collectors.md.arrays import MDRAID
+from sdstop.collectors.md.members import MDMEMBERS
 from sdstop.core.finding import Finding, Gap, Severity
 from sdstop.rules.arrays.array_degraded import ARRAY_DEGRADED
 from sdstop.rules.arrays.cache_unprotected import CACHE_UNPROTECTED

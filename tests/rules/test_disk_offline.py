@@ -12,7 +12,8 @@ from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.collectors.block.mounts import MOUNTED
 from sdstop.collectors.devicemapper.dmsetup import STATUS, TABLE
 from sdstop.collectors.devicemapper.status import DM_STATUS
-from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
+from sdstop.collectors.md.arrays import MDRAID
+from sdstop.collectors.md.members import MDMEMBERS
 from sdstop.core.evidence import command_key
 from sdstop.core.finding import Finding, Gap, Severity
 from sdstop.rules.disks.disk_offline import DISK_OFFLINE

@@ -11,7 +11,8 @@ from sdstop.capture.reader import open_pasted
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.ceph.cluster import CEPH
 from sdstop.collectors.drbd.resources import DRBD
-from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
+from sdstop.collectors.md.arrays import MDRAID
+from sdstop.collectors.md.members import MDMEMBERS
 from sdstop.collectors.memory.dimms import DIMMS, TABLE, Dimm
 from sdstop.collectors.pacemaker.cluster import PACEMAKER
 from sdstop.collectors.zfs.pools import ZFS

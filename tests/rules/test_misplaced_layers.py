@@ -12,7 +12,8 @@ from sdstop.collectors.block.mounts import MOUNTED, MountPoint
 from sdstop.collectors.devicemapper.dmsetup import INFO, STATUS, TABLE
 from sdstop.collectors.devicemapper.mapper import MAPPER
 from sdstop.collectors.devicemapper.status import DM_STATUS
-from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
+from sdstop.collectors.md.arrays import MDRAID
+from sdstop.collectors.md.members import MDMEMBERS
 from sdstop.collectors.zfs.settings import GET, ZFS_SETTINGS
 from sdstop.core.evidence import command_key
 from sdstop.core.finding import Damage, Severity, Unchecked

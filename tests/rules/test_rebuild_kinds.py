@@ -9,7 +9,8 @@ import pytest
 
 from sdstop.analysis.rebuilds.advice import advice, filled
 from sdstop.collectors.block.diskstats import DISKSTATS
-from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
+from sdstop.collectors.md.arrays import MDRAID
+from sdstop.collectors.md.members import MDMEMBERS
 from sdstop.core.collector import Collector
 from sdstop.core.evidence import Evidence, Frame, Origin, RunMark
 from sdstop.core.finding import Finding, Severity

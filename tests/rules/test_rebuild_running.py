@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sdstop.collectors.block.diskstats import DISKSTATS
-from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
+from sdstop.collectors.md.arrays import MDRAID
+from sdstop.collectors.md.members import MDMEMBERS
 from sdstop.core.finding import Severity
 from sdstop.rules.rebuilds.rebuild_running import REBUILD_RUNNING
 from tests.nodes.frames import Files, Judged, value

@@ -7,7 +7,8 @@ import json
 import pytest
 
 from sdstop.collectors.block.diskstats import DISKSTATS
-from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
+from sdstop.collectors.md.arrays import MDRAID
+from sdstop.collectors.md.members import MDMEMBERS
 from sdstop.collectors.system.node import NODE
 from sdstop.collectors.system.processes import PROCESSES
 from sdstop.core.finding import Finding, Severity

@@ -6,7 +6,8 @@ import pytest
 
 from sdstop.collectors.block.devices import BLOCKDEV
 from sdstop.collectors.block.diskstats import DISKSTATS
-from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
+from sdstop.collectors.md.arrays import MDRAID
+from sdstop.collectors.md.members import MDMEMBERS
 from sdstop.core.finding import Severity
 from sdstop.rules.rebuilds.rebuild_throttled import REBUILD_THROTTLED
 from tests.nodes.frames import Files, Judged, value

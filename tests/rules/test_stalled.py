@@ -11,7 +11,8 @@ import pytest
 from sdstop.collectors.block.devices import BLOCKDEV
 from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.collectors.devicemapper.suspended import SUSPENDED
-from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
+from sdstop.collectors.md.arrays import MDRAID
+from sdstop.collectors.md.members import MDMEMBERS
 from sdstop.collectors.system.node import NODE
 from sdstop.collectors.system.pressure import PRESSURE
 from sdstop.collectors.system.tasks import TASKS
