@@ -7,15 +7,11 @@ marks their series stale; the collector metrics report the reason.
 from __future__ import annotations
 
 import math
-import struct
 import time
-import zlib
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING, Any
-
-from msgspec import Struct
 
 from sdstop.collectors.block.devices import BlockDevice, BlockLink
 from sdstop.collectors.network.interfaces import Interface
@@ -48,6 +44,7 @@ from sdstop.exporters.prometheus.health import (
     of_sources,
 )
 from sdstop.exporters.prometheus.members import Members
+from sdstop.exporters.prometheus.page import FINDINGS, PROCESS, WHOLE, PageSelection, gzip, plain
 from sdstop.exporters.prometheus.repeats import OTHERS
 from sdstop.exporters.prometheus.series import FamilyLines, Text
 from sdstop.exporters.prometheus.tallies import EventCounters
@@ -63,28 +60,12 @@ STALE = 60.0
 """Seconds after which data are left out; three intervals for sources read less often than every 20 s."""
 OLD = 15.0
 """Age in seconds above which the newest sample is too old to be shown; three intervals if that is longer."""
-FINDINGS, PROCESS = "findings", "process"
-"""`collect[]` names of the page parts that do not belong to a collector."""
-
 PASSING = frozenset({"veth", "tun"})
 """Kinds of interfaces that containers and virtual machines have."""
 _MOST_PARTS = 16
 """Maximum cached page variants, for scrapers that request parts of the page."""
 _STRIPED = "stripe-convoy"
 """Rule whose thresholds define a hot second of an array."""
-
-
-class PageSelection(Struct, frozen=True):
-    """Requested parts of the page: collector names, FINDINGS and PROCESS. None: all."""
-
-    names: frozenset[str] | None = None
-
-    def __contains__(self, name: str) -> bool:
-        """Return whether a part is requested."""
-        return self.names is None or name in self.names
-
-
-WHOLE = PageSelection()
 
 
 def families_of(collectors: Sequence[Collector]) -> dict[type[Reading], Collector]:
@@ -311,7 +292,7 @@ class Exposition:
             while len(self._pages) >= _MOST_PARTS:
                 del self._pages[next(iter(self._pages))]
             pieces = self._pieces(look, now, part, shown, openmetrics=openmetrics, process=process)
-            make = _gzip if packed else _whole
+            make = gzip if packed else plain
             self._pages[form] = make(pieces, openmetrics=openmetrics)
         return self._pages[form]
 
@@ -444,42 +425,6 @@ def render(session: Session, *, openmetrics: bool = False) -> bytes:
     exposition = Exposition(session)
     exposition.observe(session.head())
     return exposition.page(openmetrics=openmetrics)
-
-
-PageParts = Iterable[bytes | Text]
-
-
-def _flat(pieces: PageParts, *, openmetrics: bool) -> Iterator[bytes]:
-    for piece in pieces:
-        if isinstance(piece, Text):
-            yield from piece.pieces(openmetrics=openmetrics)
-        else:
-            yield piece
-
-
-def _whole(pieces: PageParts, *, openmetrics: bool) -> bytes:
-    return b"".join(_flat(pieces, openmetrics=openmetrics))
-
-
-_HEAD = b"\x1f\x8b\x08\0\0\0\0\0\x04\xff"
-"""Header of a gzip file without name and time, fastest compression (RFC 1952)."""
-_END = b"\x03\0"
-"""Final empty block of a deflate stream (RFC 1951)."""
-
-
-def _gzip(pieces: PageParts, *, openmetrics: bool) -> bytes:
-    """Assemble a gzip file from compressed and uncompressed pieces."""
-    found, checksum, size = [_HEAD], 0, 0
-    for piece in pieces:
-        for part in piece.pieces(openmetrics=openmetrics) if isinstance(piece, Text) else (piece,):
-            checksum = zlib.crc32(part, checksum)
-            size += len(part)
-        if isinstance(piece, Text):
-            found.append(piece.packed(openmetrics=openmetrics))
-        else:
-            packer = zlib.compressobj(1, zlib.DEFLATED, -15)
-            found += [packer.compress(piece), packer.flush(zlib.Z_FULL_FLUSH)]
-    return b"".join([*found, _END, struct.pack("<II", checksum, size & 0xFFFFFFFF)])
 
 
 def _metric(heading: Heading, samples: Sequence[Any]) -> Metric:

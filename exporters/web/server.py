@@ -24,7 +24,8 @@ from sdstop.core.judging import Judging
 from sdstop.core.output_file import READABLE, OutputFile
 from sdstop.exporters.local.service import LocalService
 from sdstop.exporters.prometheus.exposition import OPENMETRICS, TEXT
-from sdstop.exporters.prometheus.metrics import STALE, WHOLE, Exposition, PageSelection
+from sdstop.exporters.prometheus.metrics import STALE, Exposition
+from sdstop.exporters.prometheus.page import WHOLE, PageSelection
 from sdstop.exporters.web.guard import RequestGuard
 from sdstop.exporters.web.http import Connections, HttpConnection, PageResponse, Reply, Request, preferences
 from sdstop.exporters.web.notifier import Notifier

@@ -11,7 +11,8 @@ from sdstop.collectors import BUILTIN
 from sdstop.core.session import Session
 from sdstop.exporters.prometheus.findings import _UNITS
 from sdstop.exporters.prometheus.health import STEP
-from sdstop.exporters.prometheus.metrics import FINDINGS, WHOLE, Exposition, PageSelection
+from sdstop.exporters.prometheus.metrics import Exposition
+from sdstop.exporters.prometheus.page import FINDINGS, WHOLE, PageSelection
 from sdstop.rules import RULES
 from tests.exporters.page import samples
 from tests.fixtures import every_story, opened, story

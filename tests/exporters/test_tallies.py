@@ -21,7 +21,8 @@ from sdstop.core.model import Reading
 from sdstop.core.session import Session
 from sdstop.exporters.prometheus import tallies
 from sdstop.exporters.prometheus.choice import DEFAULT, Choice
-from sdstop.exporters.prometheus.metrics import Exposition, PageSelection, catalogue
+from sdstop.exporters.prometheus.metrics import Exposition, catalogue
+from sdstop.exporters.prometheus.page import PageSelection
 from sdstop.exporters.prometheus.repeats import DISKS, OTHERS
 from sdstop.readings.limit import USE, Limit
 from sdstop.rules import RULES
