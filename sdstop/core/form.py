@@ -89,9 +89,17 @@ class Form(Struct, frozen=True):
         kind, _, words = self.key.partition(":")
         return words.split(" ", 1)[0] if kind == "cmd" else ""
 
-    def begins(self, line: str, rest: str = "") -> bool:
-        """Return whether an output of this form begins with a line; `rest` is the text from the line on."""
-        return _compiled(self.first).match(rest or line) is not None
+    def begun(self, text: str, at: int = 0) -> re.Match[str] | None:
+        """Return the match of the first line at an offset; None if no output of this form begins there."""
+        return _compiled(self.first).match(text, at)
+
+    def goes_on_with(self, line: str) -> bool:
+        """Return whether a line is a later line of an output, as far as `goes_on` is known."""
+        return bool(self.goes_on) and _compiled(self.goes_on).fullmatch(line) is not None
+
+    def ends_with(self, line: str) -> bool:
+        """Return whether a line is the last one, as far as `last` is known."""
+        return bool(self.last) and _compiled(self.last).match(line) is not None
 
     def shows(self, text: str) -> bool:
         """Return whether the output of a program has this form, after at most a few messages."""

@@ -32,7 +32,8 @@ from sdstop.core.format import safe
 from sdstop.core.interval import MOST
 from sdstop.core.refusal import refusal
 from sdstop.pasted import LONGEST, TextRefused, nodes
-from sdstop.pasted.outputs import Division, TextOutput, usable
+from sdstop.pasted.division import Division
+from sdstop.pasted.output import TextOutput, usable
 from sdstop.pasted.prompt import typed
 
 _SHORTEST = 5.0

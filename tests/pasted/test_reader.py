@@ -19,7 +19,7 @@ from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.form import NOT_BEGUN, NOT_SHOWN, Form, Several, outputs
 from sdstop.core.headline import OK, UNKNOWN
 from sdstop.core.session import Session
-from sdstop.pasted.outputs import Division
+from sdstop.pasted.division import Division
 from sdstop.pasted.prompt import command, typed
 from sdstop.pasted.reader import read_pasted
 from sdstop.tui.scene import Scene

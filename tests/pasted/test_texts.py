@@ -9,7 +9,7 @@ import pytest
 from sdstop.core.account import Use, accounts
 from sdstop.core.form import Form
 from sdstop.pasted import TextRefused
-from sdstop.pasted.outputs import Division
+from sdstop.pasted.division import Division
 from tests.pasted.corpus import FORMS, Text, findings, judged, keys_read, missing, rows, ruled_out, texts
 
 EVERY = texts()
