@@ -28,7 +28,7 @@ from sdstop.core.growing_block import GrowingBlock
 from sdstop.core.minute import Minute
 from sdstop.core.versions import Damaged
 from sdstop.exporters.minutes import MinuteMeter
-from sdstop.recordings.database import APPLICATION, FIRST_VERSION, TABLES, VERSION, RecordedOrigin
+from sdstop.recordings.schema import APPLICATION, FIRST_VERSION, TABLES, VERSION, RecordedOrigin
 
 BLOCK_SECONDS = 30.0
 """Seconds of frames in a block; a crash loses no more."""

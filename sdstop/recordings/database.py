@@ -1,14 +1,6 @@
-"""Recording: days of frames of a node in one SQLite file, which can be read while it is written.
+"""Recording that is read: its runs, frames and minutes, and the state before a block (sdstop.recordings.schema).
 
-    run      one row for each start of the recorder: host, facts and collectors
-    block    successive frames of a run in compact form (sdstop.core.block), half a minute each
-    name     keys of evidence; `ran:NAME` is the key of a collector's runs
-    changed  the blocks in which a key changed
-    base     the newest version of a key in the blocks that were dropped for their age
-    minute   load and events of each minute, for the time bar (sdstop.core.minute); recordings of version 1 have none
-
-Frames hold changes only; the state at a time is the newest version of each key up to then. Recordings are untrusted:
-the schema is checked before any table is read, and a damaged block is left out and noted.
+Recordings are untrusted: the schema is checked before any table is read, and a damaged block is left out and noted.
 """
 
 from __future__ import annotations
@@ -23,7 +15,7 @@ from pathlib import Path
 from typing import Self
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from sdstop.core.block import BaseTexts, Block, BlockMoment, OpenBlock, block_moments, original_text
@@ -31,24 +23,8 @@ from sdstop.core.evidence import RAN, Evidence, Frame, Origin, RunMark
 from sdstop.core.format import bytes_, plural, safe
 from sdstop.core.minute import Minute
 from sdstop.core.versions import Damaged
+from sdstop.recordings.schema import APPLICATION, FIRST_VERSION, TABLES, VERSION, RecordedOrigin
 
-APPLICATION = 0x53445354
-"""`application_id` of a recording: "SDST"."""
-VERSION = 2
-"""`user_version`: version of the schema. A recording of version 1 has no table `minute`; it gets one when continued."""
-FIRST_VERSION = 1
-TABLES = {
-    "run": "CREATE TABLE run (id INTEGER PRIMARY KEY, origin BLOB NOT NULL)",
-    "block": "CREATE TABLE block (id INTEGER PRIMARY KEY, run INTEGER NOT NULL, first REAL NOT NULL,"
-    " last REAL NOT NULL, frames INTEGER NOT NULL, data BLOB NOT NULL)",
-    "name": "CREATE TABLE name (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE)",
-    "changed": "CREATE TABLE changed (name INTEGER NOT NULL, block INTEGER NOT NULL,"
-    " PRIMARY KEY (name, block)) WITHOUT ROWID",
-    "base": "CREATE TABLE base (name INTEGER PRIMARY KEY, run INTEGER NOT NULL, data BLOB NOT NULL)",
-    "minute": "CREATE TABLE minute (id INTEGER PRIMARY KEY, run INTEGER NOT NULL, block INTEGER NOT NULL,"
-    " data BLOB NOT NULL)",
-}
-"""Statements that create the tables. `first` and `last` are the Unix times of a block's first and last frame."""
 _UNWRITABLE = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY})
 """Errors of a folder in which the index of the log cannot be created."""
 MOST_FRAMES = 100_000
@@ -60,15 +36,6 @@ _LONGEST = 64 << 20
 
 class NoRecording(Exception):  # noqa: N818
     """Raised if a file is not a recording that can be read; the reason continues after the path."""
-
-
-class RecordedOrigin(Struct, frozen=True):
-    """Description of a run, stored as JSON."""
-
-    host: str
-    privileged: bool | None = None
-    facts: dict[str, str] = field(default_factory=dict)
-    collectors: list[str] = field(default_factory=list)
 
 
 class RecordedRun(Struct, frozen=True):
