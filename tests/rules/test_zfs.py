@@ -456,7 +456,31 @@ def test_slow_ios_of_a_device(late: tuple[int, ...], severity: Severity | None) 
 def test_checksum_errors_of_a_vdev_that_no_device_explains() -> None:
     line = next(row for row in MIRROR.splitlines() if "mirror-0" in row)
     text = MIRROR.replace(line, line.replace("    0     0     0     0", "    0     0   777     0"))
-    assert online(text).finding("tank/mirror-0").cause == "777 errors (777 checksum), none new."
+    assert online(text).finding("tank/mirror-0").cause == "777 errors (777 checksum) since the last clear."
+
+
+@pytest.mark.parametrize(
+    ("counts", "title", "cause", "severity"),
+    [
+        ((9,), "DEVICE ERRORS: 9", "9 errors (9 checksum) since the last clear.", Severity.INFO),
+        ((100,), "DEVICE ERRORS: 100", "100 errors (100 checksum) since the last clear.", Severity.WARNING),
+        ((9, 9), "OLD DEVICE ERRORS: 9", "9 errors (9 checksum), none new.", Severity.INFO),
+        ((9, 10), "DEVICE ERRORS: 1 new", "10 errors (10 checksum), 1 new.", Severity.WARNING),
+    ],
+)
+def test_one_sample_does_not_tell_whether_errors_are_old(
+    counts: tuple[int, ...], title: str, cause: str, severity: Severity
+) -> None:
+    line = next(row for row in MIRROR.splitlines() if "/dev/sdb1" in row)
+    texts = [
+        MIRROR.replace(line, line.replace("    0     0     0     0", f"    0     0 {count:5}     0")).replace(
+            "10:29:22", f"10:29:{22 + number}"
+        )
+        for number, count in enumerate(counts)
+    ]
+    finding = judged(*texts, state="ONLINE").finding("tank/sdb1")
+    assert (finding.title, finding.cause, finding.severity) == (title, cause, severity)
+    assert ("Another sample" in finding.impact) is (len(counts) == 1)
 
 
 @pytest.mark.parametrize(

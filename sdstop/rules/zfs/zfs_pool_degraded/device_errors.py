@@ -23,11 +23,17 @@ def device_errors(window: Window, whole: PoolAnalysis, limits: Limits) -> Iterat
         if not total:
             yield from _late(window, vdev, before, limits)
             continue
-        first = next((row for rows in before if (row := rows.get((vdev.pool, vdev.vdev))) is not None), None)
-        grown = total - (first.errors or 0) if first is not None and len(before) > 1 else 0
-        if grown <= 0 and vdev.state in {"FAULTED", "UNAVAIL", "REMOVED"}:
+        first = _first(vdev, before)
+        grown = max(total - (first.errors or 0), 0) if first is not None else None
+        if not grown and vdev.state in {"FAULTED", "UNAVAIL", "REMOVED"}:
             continue  # reported as out of service, with the reason
-        yield _failing(window, vdev, total, max(grown, 0), limits)
+        yield _failing(window, vdev, total, grown, limits)
+
+
+def _first(vdev: Vdev, before: Sequence[Mapping[Hashable, Vdev]]) -> Vdev | None:
+    """Return the first of several rows of a device; None for one row, which does not show growth."""
+    rows = [row for moment in before if (row := moment.get((vdev.pool, vdev.vdev))) is not None]
+    return rows[0] if len(rows) > 1 else None
 
 
 def _late(window: Window, vdev: Vdev, before: Sequence[Mapping[Hashable, Vdev]], limits: Limits) -> Iterator[Finding]:
@@ -35,13 +41,13 @@ def _late(window: Window, vdev: Vdev, before: Sequence[Mapping[Hashable, Vdev]],
     late = vdev.slow_ios or 0
     if not late:
         return
-    first = next((row for rows in before if (row := rows.get((vdev.pool, vdev.vdev))) is not None), None)
-    grown = max(late - (first.slow_ios or 0), 0) if first is not None and len(before) > 1 else 0
+    first = _first(vdev, before)
+    grown = max(late - (first.slow_ios or 0), 0) if first is not None else None
     yield Finding(
         severity=Severity.WARNING if grown or late >= limits["many"] else Severity.INFO,
         subject=f"{vdev.pool}/{vdev.vdev}",
-        title=f"SLOW I/O: {human.number(grown)} new" if grown else f"OLD SLOW I/O: {human.number(late)}",
-        cause=f"{human.number(late)} I/Os took 30 s or longer since the import, {_new(grown)}.",
+        title=_title("SLOW I/O", late, grown),
+        cause=f"{human.number(late)} I/Os took 30 s or longer since the import{_new(grown)}.",
         impact="Requests to the pool can wait 30 s and longer.",
         values=(
             Value("slow_ios", "slow I/Os", late, "", above=limits["many"]),
@@ -59,11 +65,26 @@ def _late(window: Window, vdev: Vdev, before: Sequence[Mapping[Hashable, Vdev]],
     )
 
 
-def _new(grown: int) -> str:
-    return f"{human.number(grown) if grown else 'none'} new"
+def _title(what: str, total: int, grown: int | None) -> str:
+    if grown:
+        return f"{what}: {human.number(grown)} new"
+    return f"{'OLD ' if grown == 0 else ''}{what}: {human.number(total)}"
 
 
-def _failing(window: Window, vdev: Vdev, total: int, grown: int, limits: Limits) -> Finding:
+def _new(grown: int | None) -> str:
+    return "" if grown is None else f", {human.number(grown) if grown else 'none'} new"
+
+
+def _impact(vdev: Vdev, grown: int | None) -> str:
+    if grown:
+        return "ZFS can take the device out of service, and redundancy with it."
+    if grown is None:
+        return "Another sample shows whether the errors are new."
+    service = "The device is in service; errors" if vdev.state == "ONLINE" else "Errors"
+    return f"{service} are counted since the last clear."
+
+
+def _failing(window: Window, vdev: Vdev, total: int, grown: int | None, limits: Limits) -> Finding:
     kinds = {"read": vdev.read_errors, "write": vdev.write_errors, "checksum": vdev.checksum_errors}
     listed = ", ".join(f"{human.number(number)} {kind}" for kind, number in kinds.items() if number)
     many = total >= limits["many"]
@@ -72,15 +93,9 @@ def _failing(window: Window, vdev: Vdev, total: int, grown: int, limits: Limits)
     return Finding(
         severity=Severity.WARNING if grown or many else Severity.INFO,
         subject=f"{vdev.pool}/{vdev.vdev}",
-        title=f"DEVICE ERRORS: {human.number(grown)} new" if grown else f"OLD DEVICE ERRORS: {human.number(total)}",
-        cause=f"{human.number(total)} errors ({listed}), {_new(grown)}.",
-        impact=(
-            "ZFS can take the device out of service, and redundancy with it."
-            if grown
-            else "The device is in service; errors are counted since the last clear."
-            if vdev.state == "ONLINE"
-            else "Errors are counted since the last clear."
-        ),
+        title=_title("DEVICE ERRORS", total, grown),
+        cause=f"{human.number(total)} errors ({listed}){_new(grown) or ' since the last clear'}.",
+        impact=_impact(vdev, grown),
         values=(
             Value("errors", "errors since the last clear", total, "", above=limits["many"]),
             Value("grown", "new while watched", grown, "", above=0),
