@@ -25,6 +25,7 @@ def test_old_and_few_is_info() -> None:
     finding = judged(phys, phys).finding("expander-1:0")
     assert finding.severity is Severity.INFO
     assert "4 of 56 phys" in finding.summary
+    assert finding.title == "OLD SAS LINK ERRORS"
     assert "none of them are new" in finding.impact
     assert (value(finding, "worst"), value(finding, "phys")) == (270, 4)
 
@@ -32,6 +33,7 @@ def test_old_and_few_is_info() -> None:
 def test_one_reading_does_not_tell_how_old() -> None:
     finding = judged((*QUIET, *OLD)).finding("expander-1:0")
     assert finding.severity is Severity.INFO
+    assert finding.title == "SAS LINK ERRORS of unknown age"
     assert "Another sample shows" in finding.impact
     assert finding.totals
 

@@ -281,7 +281,7 @@ def _past(
     return Finding(
         severity=Severity.WARNING if many else Severity.INFO,
         subject=owner,
-        title="OLD SAS LINK ERRORS",
+        title="SAS LINK ERRORS of unknown age" if waits else "OLD SAS LINK ERRORS",
         cause=f"{len(marked)} of {asked} phys have counted errors, at most {human.number(total)}.",
         impact=when,
         values=(

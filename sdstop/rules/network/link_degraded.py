@@ -76,9 +76,15 @@ def _judged(window: Window, row: Interface, slaves: dict[str, BondSlave], limits
             harmless = "it is a port for management, at an old switch"
             return replace(finding, severity=Severity.INFO, harmless_if=harmless, standing=True)
         return finding
+    return RuledOut(row.interface, f"link up{_failures(window, row, slave, flaps)}")
+
+
+def _failures(window: Window, row: Interface, slave: BondSlave | None, flaps: int) -> str:
+    if len(window.snapshots) == 1:
+        return " in 1 sample"
     if _counted(window, row, slave):
-        return RuledOut(row.interface, f"link up, lost {human.plural(flaps, 'time')} while watched")
-    return RuledOut(row.interface, "link up in all samples; failures are not counted")
+        return f", lost {human.plural(flaps, 'time')} while watched"
+    return " in all samples; failures are not counted"
 
 
 def _down(window: Window, row: Interface, slave: BondSlave | None) -> Verdict:
