@@ -156,7 +156,9 @@ def newest(reports: Sequence[IostatReport], command: str) -> tuple[Report, float
         return chosen[-1][0].rows, chosen[-1][1]
     if not reports:
         raise Malformed(f"cmd:{command}: no report in it")
-    raise Absent(f"cmd:{command}", "only the mean since boot; rates need an interval and a count", recorded=False)
+    raise Absent(
+        f"cmd:{command}", "only the mean since boot; the later reports of iostat -x 1 10 have rates", recorded=False
+    )
 
 
 def intervals(command: str, data: bytes) -> list[Interval]:
