@@ -182,7 +182,7 @@ PATTERNS = (
     ),
     pattern(
         "qla2xxx",
-        _QLA + _NUMBER + r"(?:Disabling (?:the board|adapter)\.|RISC paused -- HCCR=|Adapter did not come out of reset"
+        _QLA + _NUMBER + r"(?:Disabling (?:the board|adapter)\.|RISC paused -- HCCR=|Adapter did not c[o]me out of reset"
         r"|MPI Heartbeat stop|PegHalt Status-1 Register|ISP error recovery failed|FW hang|Firmware hang)",
         "controller-fault",
         LogPlace.PCI,

@@ -14,7 +14,7 @@ from sdstop.core.guard import caught
 from sdstop.node.threads import blocked as blocked_in_kernel
 
 BLINK = 0.005
-"""Seconds for which queued tasks wait before the current one is looked at, and between looks."""
+"""Seconds for which queued tasks wait before the current one is checked, and between checks."""
 STALLED = 0.05
 """Seconds without CPU time after which a task counts as waiting, wherever it waits."""
 GREEDY = 0.25
@@ -34,8 +34,8 @@ class _Worker(Struct, eq=False):
     """CPU time of the thread at the start of the task."""
 
 
-class _Looked(Struct):
-    """State of the current task as last seen: its start, the next look, its CPU time, and when that last grew."""
+class _TaskState(Struct):
+    """State of the current task as last seen: its start, the next check, its CPU time, and when that last grew."""
 
     began: float
     again: float
@@ -47,7 +47,7 @@ class SerialExecutor:
     """Serial executor that moves the queued tasks to a new thread when the current one waits or takes much CPU time.
 
     Parallel tasks would contend for Python's global lock at every file that they read, which with forty of them costs
-    more than the reading. So a task that only computes, or that has no CPU on a busy node, keeps its turn: looked at
+    more than the reading. So a task that only computes, or that has no CPU on a busy node, keeps its turn: checked
     after BLINK, it must sleep in the kernel, have got no CPU time for STALLED, or have used GREEDY. `put`, `pause` and
     `step` must be called by one thread; any thread may call `idle`.
     """
@@ -60,7 +60,7 @@ class SerialExecutor:
         self._blocked = blocked
         self._orders: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._worker: _Worker | None = None
-        self._looked = _Looked(-math.inf, 0.0, 0.0, 0.0)
+        self._state = _TaskState(-math.inf, 0.0, 0.0, 0.0)
 
     def put(self, order: Callable[[], None]) -> None:
         """Queue a task; it starts with the next `step` at the latest."""
@@ -80,8 +80,8 @@ class SerialExecutor:
         began = worker.began
         if began is None:
             return BLINK
-        look = self._looked.again if self._looked.began == began else began + BLINK
-        return max(0.0, look - self._clock())
+        check = self._state.again if self._state.began == began else began + BLINK
+        return max(0.0, check - self._clock())
 
     def step(self) -> None:
         """Move the queue to a new thread if the current task waits or takes too much, or without a thread."""
@@ -97,17 +97,17 @@ class SerialExecutor:
             threading.Thread(target=self._work, args=(self._worker,), name="collectors", daemon=True).start()
 
     def _holds_up(self, worker: _Worker, began: float) -> bool:
-        """Return whether the current task, which began then, must no longer hold up the others; look at it if due."""
-        now, looked = self._clock(), self._looked
-        if looked.began != began:
-            looked = self._looked = _Looked(began, began + BLINK, worker.spent, began)
-        if now < looked.again:
+        """Return whether the current task, which began then, must no longer hold up the others; check it if due."""
+        now, seen = self._clock(), self._state
+        if seen.began != began:
+            seen = self._state = _TaskState(began, began + BLINK, worker.spent, began)
+        if now < seen.again:
             return False
-        looked.again = now + BLINK
+        seen.again = now + BLINK
         spent = time.clock_gettime(worker.clock)
-        if spent > looked.spent:
-            looked.spent, looked.grew = spent, now
-        return self._blocked(worker.thread) or now - looked.grew >= STALLED or spent - worker.spent >= GREEDY
+        if spent > seen.spent:
+            seen.spent, seen.grew = spent, now
+        return self._blocked(worker.thread) or now - seen.grew >= STALLED or spent - worker.spent >= GREEDY
 
     def _work(self, worker: _Worker) -> None:
         worker.thread = threading.get_native_id()
