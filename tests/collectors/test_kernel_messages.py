@@ -70,6 +70,7 @@ controller-fault 0000:05:00.0 | qla2xxx [0000:05:00.0]-600e:1: Device temperatur
 controller-hot 0000:05:00.0 | qla2xxx [0000:05:00.0]-600f:1: Device temperature 95 degrees C exceeds operating range.
 controller-fault 0000:05:00.0 | qla2xxx [0000:05:00.0]-00b8:1: Disabling the board.
 controller-fault 0000:05:00.0 | qla2xxx [0000:05:00.0]-5027:1: RISC paused -- HCCR=1a, Dumping firmware.
+controller-fault 0000:05:00.0 | qla2xxx [0000:05:00.0]-ffff:1: Adapter did not come out of reset
 controller-reset 0000:05:00.0 | qla2xxx [0000:05:00.0]-d046:1: Exchange starvation. Resetting RISC
 controller-reset 0000:05:00.0 | qla2xxx [0000:05:00.0]-8018:1: ADAPTER RESET ISSUED nexus=1:0:2.
 transport-error 0000:05:00.0 | qla2xxx [0000:05:00.0]-301d:1: Dropped frame(s) detected (0x1000 of 0x8000 bytes).
