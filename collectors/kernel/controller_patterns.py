@@ -183,7 +183,8 @@ PATTERNS = (
     pattern(
         "qla2xxx",
         _QLA + _NUMBER + r"(?:Disabling (?:the board|adapter)\.|RISC paused -- HCCR="
-        r"|Adapter did not c[o]me out of reset|MPI Heartbeat stop|PegHalt Status-1 Register|ISP error recovery failed|FW hang|Firmware hang)",
+        r"|Adapter did not c[o]me out of reset|MPI Heartbeat stop|PegHalt Status-1 Register"
+        r"|ISP error recovery failed|FW hang|Firmware hang)",
         "controller-fault",
         LogPlace.PCI,
     ),
