@@ -195,7 +195,7 @@ PATTERNS = (
         "controller-reset",
         LogPlace.PCI,
     ),
-    # Also when the driver is removed, and when a link comes up.
+    # Also printed when the driver is removed.
     pattern(
         "Performing ISP error recovery", _QLA + _NUMBER + r"Performing ISP error recovery", "hba-event", LogPlace.PCI
     ),
