@@ -38,7 +38,7 @@ for i in 1 2; do iscsiadm -m discovery -t st -p 10.79.\$i.1 >/dev/null; done
 # One after the other: session1 and sda are on the second link, session2 and sdb on the first, whatever else runs.
 for i in 2 1; do
   iscsiadm -m node -T $IQN -p 10.79.\$i.1 -l | tail -1
-  for n in \$(seq 100); do [ "\$(ls /sys/block | grep -c ^sd)" = \$((3 - i)) ] && break; sleep 0.2; done
+  for n in \$(seq 100); do [ \$(ls /sys/block | grep -c ^sd) = \$((3 - i)) ] && break; sleep 0.2; done
 done
 echo 'defaults {
  user_friendly_names yes
