@@ -56,7 +56,15 @@ _SAFE = LOCAL | {
     "udf",
 }
 """Types that a path may lead through: none of them waits for another machine or for a program."""
-_OF_OTHERS = ("/run/user/", "/run/credentials/", "/run/containers/", "/run/containerd/", "/run/netns", "/var/lib/", "/sys/")
+_OF_OTHERS = (
+    "/run/user/",
+    "/run/credentials/",
+    "/run/containers/",
+    "/run/containerd/",
+    "/run/netns",
+    "/var/lib/",
+    "/sys/",
+)
 """Where file systems in memory belong to one user, service or container."""
 _MOST_IN_MEMORY = 16
 _HINTS = ("emergency_ro", "shutdown")

@@ -33,7 +33,8 @@ _NEVER_WRITTEN = frozenset({"cramfs", "erofs", "iso9660", "romfs", "squashfs", "
 
 _IN_MEMORY = {
     "/run": "Services, udev and LVM cannot write their state and locks.",
-    "/dev/shm": "Programs that share memory end or fail; Corosync refuses clients.",
+    "/run/lock": "LVM and other programs cannot take their locks.",
+    "/dev/shm": "Programs that share memory end or fail; Corosync refuses clients.",  # noqa: S108
 }
 """What fails once a file system in memory is full."""
 _OF_ONE_USER = ("/run/user/", "/run/credentials/", "/run/containers/", "/var/lib/")
