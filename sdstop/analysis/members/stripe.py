@@ -231,7 +231,7 @@ _EVEN = 1e-9
 _COUPLED = 2
 """Requests that wait together per update and parity disk (fitted, so that one deep writer is not a crowd)."""
 _BUSIER = 0.25
-"""Busy time of columns beyond that of exponential services, at most: 0.17 if all take equally long; jiffies add some."""
+"""Busy time of columns beyond that of exponential services, at most; 0.17 if all take equally long, more by jiffies."""
 _DEEP = 8.0
 _LEAST_COUNTED = 0.8
 
