@@ -11,7 +11,7 @@ from tests.nodes.frames import Judged
 
 
 def guest(*, user: int, stolen: int, seconds: int = 30, cpus: int = 4, every: int = 1) -> Verdict:
-    """Return the verdict on a guest with so many ticks a second, over all its processors."""
+    """Return the verdict on a guest with these ticks a second of all its processors."""
 
     def stat(second: int) -> str:
         idle = max(0, 100 * cpus - user - stolen)

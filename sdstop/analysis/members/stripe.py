@@ -285,7 +285,7 @@ def _measured(second: Second, counted: float, parity: int, limits: StripeLimits)
     others = part * _kept_busy(len(columns) - 1, legs, outstanding * (queue - queues[top]))
     expected = part * _kept_busy(len(columns), legs, outstanding * queue)
     # The columns without the fullest are the yardstick: they can be busier than exponential services would make them.
-    # The parts of an update keep several columns busy together, which says nothing about chance.
+    # The parts of an update keep several columns busy together, and not by chance.
     busier = max(0.0, min(_BUSIER, (busy - times[top]) / others - 1)) * (1 - updating**3) if others else 0.0
     expected = min(part * len(columns), expected * (1 + busier))
     return _Load(
@@ -302,7 +302,7 @@ def _measured(second: Second, counted: float, parity: int, limits: StripeLimits)
 
 
 def _kept_busy(columns: int, legs: float, outstanding: float) -> float:
-    """Return how many columns so many requests of their disks keep busy, if they are distributed at random."""
+    """Return the number of columns that outstanding requests, distributed at random, keep busy."""
     disks = legs * columns
     return columns * outstanding / (disks + outstanding - 1) if outstanding else 0.0
 
@@ -332,7 +332,7 @@ _ALIKE = 0.25
 def _moved_once(shares: Sequence[Sequence[float]]) -> bool:
     """Return whether the crowded columns of the last seconds have nothing in common with those of the first ones.
 
-    A crowd of streams on a large chunk can stand for most of the judged seconds; a hot column or a slow disk, however,
+    A crowd of streams on a large chunk can stay for most of the judged seconds; a hot column or a slow disk, however,
     never passes its queue on to another.
     """
     even = 1 / len(shares[0])

@@ -62,7 +62,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 
 
 def _stolen(before: float, old: Cpu, now: float, new: Cpu) -> _Stolen:
-    """Return what was stolen between two samples; counters that go back count as 0."""
+    """Return the stolen time between two samples; counters that decrease count as 0."""
     seconds = now - before
     names = ("user", "nice", "system", "irq", "softirq", "steal")
     spent = {name: max(0, getattr(new, name) - getattr(old, name)) for name in names}
