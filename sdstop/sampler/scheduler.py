@@ -130,7 +130,8 @@ class Scheduler:
         elif self._send_by is None and any(finished.runner.urgent for finished in tuple(self._finished)):
             self._watching = False
             self._awaited = [runner for runner in self.runners if runner.busy and runner.urgent]
-            self._send_by = now + TOGETHER
+            # With a queue, as on a slow node, a frame for every few runs would cost more than it brings.
+            self._send_by = now + (TOGETHER if self._executor.idle() else min(self._patience, self._interval / 2))
         if self._send_by is not None and (now >= self._send_by or not any(f.busy for f in self._awaited)):
             if self._watching and self._work():
                 self._watching, self._whole = False, now
@@ -218,7 +219,7 @@ class Scheduler:
             self.rest.noticed(finished.runner.collector, finished.started, finished.evidence)
         for runner in self._overdue(now):
             runner.urgent = True
-            ran[runner.collector.name] = RunMark(runner.launched)
+            ran[runner.collector.name] = RunMark(runner.began or runner.launched)
             evidence.extend(_hanging(runner))
         for finished in sorted(runs, key=lambda finished: finished.started):
             finished.runner.urgent = False
