@@ -23,8 +23,11 @@ SLOW = 60.0
 """Seconds between runs for sources that are expensive to read or rarely change."""
 QUIET = 600.0
 """Seconds between runs for what changes with events of block devices, as long as there are none."""
-RESTING = 5.0
-"""Seconds between the rounds of all sources on a node at rest (see sdstop.sampler.rest)."""
+RESTING = 10.0
+"""Seconds between the rounds of all sources on a node at rest (see sdstop.sampler.rest).
+
+A scrape fails if the newest judged sample is 15 s old, so a round may be late by five.
+"""
 ONCE = math.inf
 """Interval of sources read at the start and again only when their fingerprint changes."""
 
