@@ -122,7 +122,7 @@ _STILL = (
 
 
 class _Found:
-    """Limits of the groups read so far: what stands still by row, and a column for each counter."""
+    """Limits of the groups read so far: the constant fields of each row, and a column for each counter."""
 
     def __init__(self, host: Host) -> None:
         self.host = host
@@ -174,7 +174,7 @@ class _Found:
 
 _NOTHING = GroupIoTotals()
 _MOST = 16384
-"""Limited groups of which what stands still is kept from one reading to the next."""
+"""Limited groups whose constant fields are kept from one reading to the next."""
 _throttles = lru_cache(_MOST)(parse_max)
 
 
@@ -182,7 +182,7 @@ _throttles = lru_cache(_MOST)(parse_max)
 def _still(
     path: str, number: str, device: str, ways: tuple[Throttle, Throttle], origins: tuple[str, str], used: str
 ) -> tuple[_Row, ...]:
-    """Return the fields of a group's limits on a device that stand still, for each direction with a limit."""
+    """Return the constant fields of a group's limits on a device, for each direction with a limit."""
     return tuple(
         (
             device, group_name(path), CGROUP, way, limited(throttle.iops, throttle.bytes), throttle.iops,

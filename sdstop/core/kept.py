@@ -11,7 +11,7 @@ V = TypeVar("V")
 class kept(Generic[V]):  # noqa: N801  # used like property
     """Property kept in the object's `__dict__`, as functools.cached_property does from Python 3.12 on.
 
-    Before, that takes a lock, for longer than it takes to compute most of what is kept.
+    Before, it takes a lock, which costs more than computing most of these properties.
     """
 
     def __init__(self, make: Callable[[Any], V]) -> None:

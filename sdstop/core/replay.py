@@ -230,7 +230,7 @@ class Replay:
             return Outcome.OK, self._lacking(collector, tables), tables, True
 
     def _tables(self, collector: Collector) -> dict[type[Reading], Rows]:
-        """Run a collector. Raises what it raises."""
+        """Run a collector and return its tables. Raises the same errors."""
         tables: dict[type[Reading], dict[Any, Reading]] = {family: {} for family in collector.families}
         columns: dict[type[Reading], Columns] = {}
         keys: dict[type[Reading], Callable[[Reading], Hashable]] = {}
@@ -249,7 +249,7 @@ class Replay:
         return {**tables, **columns}
 
     def _like(self, collector: Collector, family: type[Reading]) -> Columns | None:
-        """Return the table of the run before, with which columns that stand still are shared."""
+        """Return the table of the run before, which unchanged columns are shared with."""
         before = self._runs.get(collector.name)
         rows = None if before is None else before.tables.get(family)
         return rows if isinstance(rows, Columns) else None

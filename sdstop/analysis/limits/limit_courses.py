@@ -55,7 +55,7 @@ class LimitCourse(Struct, frozen=True, eq=False, dict=True):
 
     @kept
     def close(self) -> AbstractSet[int]:
-        """Places of the limits that were reached in a sample, or whose use is not known in all."""
+        """Places of the limits that were reached in a sample, or whose use is unknown in one."""
         return {place for place, share in enumerate(self.highest) if share is None or share >= AT_LIMIT}
 
     @kept
@@ -170,7 +170,7 @@ def _runs(window: Window, name: str) -> tuple[Run, ...]:
 
 
 def evaluated(seconds: Sequence[float]) -> int:
-    """Return how many of the last samples, of these lengths, are evaluated: READINGS, or as many as fit in SECONDS."""
+    """Return how many of the last samples, of these lengths, are evaluated: READINGS, or those that fit in SECONDS."""
     covered, count = 0.0, 0
     for each in reversed(seconds):
         if covered >= SECONDS - JITTER:

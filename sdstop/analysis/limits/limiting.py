@@ -219,7 +219,7 @@ class LimitAnalysis(Struct, frozen=True, dict=True):
 def limit_analyses(window: Window) -> list[LimitAnalysis]:
     """Return every limit of the window's end with its use, by volume and owner; views share the work.
 
-    Rules look at courses (sdstop.analysis.limits.limit_courses) first: of thousands, few limits deserve an analysis.
+    Rules read courses (sdstop.analysis.limits.limit_courses) first: of thousands, few limits deserve an analysis.
     """
     return window.once("limitings", lambda: [limit_analysis(window, *each) for each in ordered_limits(window)])
 

@@ -41,7 +41,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 
 
 def _looked_at(window: Window, subject: str, ways: Sequence[tuple[LimitCourse, int]], limits: Limits) -> Verdict:
-    """Return the verdict on limits of which one was reached in a sample, or whose course is not known in all."""
+    """Return the verdict on limits of which one was reached in a sample, or whose use is unknown in one."""
     if any(course.share[place] is None or course.count < limits["readings"] for course, place in ways):
         return _judge(window, subject, [limit_analysis(window, *way) for way in ways], limits)
     full = [way for way in ways if _full(*way[0].at_limit(way[1]), limits)]
