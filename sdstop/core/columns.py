@@ -1,9 +1,9 @@
 """Columns: the rows of a numerous family as one sequence of values for each field, from the parser to the rule.
 
 A family declares that it is `numerous` (sdstop.core.model). Its tables are then columns, whatever its parsers yield:
-rows, or a whole Batch, which saves making them. Rules that judge all rows read columns; a row is made on access. Columns
-equal to those of the run before are the same objects, so that results that follow from them are kept (`once`): of
-thousands of rows only the counters move.
+rows, or a whole Batch, which saves making them. Rules that judge all rows read columns; a row is made on access.
+Columns equal to those of the run before are the same objects, so that results that follow from them are kept (`once`):
+of thousands of rows only the counters move.
 """
 
 from __future__ import annotations
