@@ -48,12 +48,13 @@ def _part(collector: Collector) -> Callable[[str, bytes], bytes] | None:
 
 
 class FinishedRun(Struct, frozen=True):
-    """A finished run: its start (monotonic), duration in seconds, and evidence."""
+    """A finished run: its start (monotonic), duration in seconds, and evidence; `news` is what changed of it."""
 
     runner: CollectorRunner
     started: float
     duration: float
     evidence: Mapping[str, Evidence]
+    news: Sequence[Evidence] = ()
 
 
 class CollectorRunner:

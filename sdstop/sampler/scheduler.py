@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
+from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+
+from msgspec.structs import replace
 
 from sdstop.core.collector import Collector
 from sdstop.core.evidence import Evidence, Outcome, RunMark
@@ -25,28 +29,38 @@ Sent = tuple[float, float, list[Evidence], dict[str, RunMark], bool]
 
 
 class ChangeFilter:
-    """Filter for evidence that has changed since it was sent. It keeps 64-bit hashes, because evidence is large."""
+    """Filter for evidence that has changed since it was sent. Any thread may use it.
+
+    Of each piece it keeps 64-bit hashes of key and content, and its time: of 1000 disks there are 40 000.
+    """
 
     def __init__(self) -> None:
         """Start with nothing sent."""
-        self._sent: dict[str, tuple[int, float]] = {}
+        self._places: dict[int, int] = {}
+        self._said = array("q")
+        self._read = array("d")
+        self._lock = threading.Lock()
 
     def news(self, evidence: Iterable[Evidence]) -> list[Evidence]:
         """Return the evidence that differs from the evidence sent before, and note it as sent.
 
         Older evidence is dropped: a run that hung returns its reads from before it hung.
         """
-        fresh = []
-        for item in evidence:
-            said = hash((item.data, item.outcome, item.detail, item.stderr, item.exit))
-            moment = item.monotonic if item.monotonic is not None else -math.inf
-            before = self._sent.get(item.key)
-            if before is not None and moment < before[1]:
-                continue
-            self._sent[item.key] = (said, moment)
-            if before is None or before[0] != said:
-                fresh.append(item)
-        return fresh
+        with self._lock:
+            return [item for item in evidence if self._is_new(item)]
+
+    def _is_new(self, item: Evidence) -> bool:
+        said = hash((item.data, item.outcome, item.detail, item.stderr, item.exit))
+        read = item.monotonic if item.monotonic is not None else -math.inf
+        place = self._places.setdefault(hash(item.key), len(self._said))
+        if place == len(self._said):
+            self._said.append(said)
+            self._read.append(read)
+            return True
+        if read < self._read[place]:
+            return False
+        before, self._said[place], self._read[place] = self._said[place], said, read
+        return before != said
 
 
 class Scheduler:
@@ -196,8 +210,10 @@ class Scheduler:
         self._executor.put(runner.execute)
 
     def _finish(self, runner: CollectorRunner, finished: FinishedRun | None) -> None:
-        if finished is not None:
-            self._finished.append(finished)
+        if finished is not None:  # most evidence is as before, and must not wait in memory for the end of the round
+            news = self._changes.news(finished.evidence.values())
+            kept = finished.evidence if runner.collector.stirs is not None else {}
+            self._finished.append(replace(finished, evidence=kept, news=news))
         runner.busy = False  # must be last: the result of an idle runner is in the queue
         if self._executor.idle():  # otherwise a later run wakes the main thread
             self._wake()
@@ -206,21 +222,21 @@ class Scheduler:
         now = self._clock()
         ran: dict[str, RunMark] = {}
         evidence: list[Evidence] = []
-        runs = [self._finished.popleft() for _ in range(len(self._finished))]
-        for finished in runs:
-            self.rest.noticed(finished.runner.collector, finished.started, finished.evidence)
         for runner in self.runners:
             if runner.overdue(now):
                 runner.urgent = True
                 ran[runner.collector.name] = RunMark(runner.launched)
-                evidence.extend(_hanging(runner))
+                evidence += self._changes.news(_hanging(runner))
+        runs = [self._finished.popleft() for _ in range(len(self._finished))]
         for finished in sorted(runs, key=lambda finished: finished.started):
+            self.rest.noticed(finished.runner.collector, finished.started, finished.evidence)
             finished.runner.urgent = False
             ran[finished.runner.collector.name] = RunMark(finished.started, finished.duration)
-            evidence.extend(finished.evidence.values())
+            evidence += finished.news
+        evidence.sort(key=lambda item: -math.inf if item.monotonic is None else item.monotonic)  # the newest counts
         self._awaited = []
         self._send_by = None
-        frame = (self._wall(), now, self._changes.news(evidence), ran, self._watching)
+        frame = (self._wall(), now, evidence, ran, self._watching)
         if self._watching:
             self._held.append(frame)
             return

@@ -380,6 +380,39 @@ class TestRounds:
         assert table.launched() == {"b"}
 
 
+class TestChanges:
+    def test_of_two_runs_that_read_a_file_the_newer_read_counts(self, rounds: Callable[..., Table]) -> None:
+        def first(host: Host) -> Iterator[Reading]:
+            host.text("/wait")  # meanwhile "second" runs, from beginning to end
+            yield Other("first", int(host.text("/x")))
+
+        def second_runs() -> str:
+            table.clock.now += 0.01
+            table.executor.take(table.runner("second"))
+            table.clock.now += 0.01
+            return ""
+
+        values = iter(("1", "2"))
+        host = Hanging({"/wait": second_runs, "/x": lambda: next(values)})
+        table = rounds([Collector("first", "first", first, (Other,), ()), collector("second")], host)
+        table.step()
+        (frame,) = table.step("first")
+        assert [item.data for item in frame[2] if item.key == "/x"] == [b"1", b"2"]
+
+    def test_a_run_that_waits_for_its_frame_keeps_only_what_changed(self, rounds: Callable[..., Table]) -> None:
+        table = rounds([collector("a"), collector("b")], Hanging({"/x": 1}))
+        table.step()
+        table.step("a", "b")
+        table.step(after=1.0)
+        table.step("a")
+        (waiting,) = table.rounds._finished
+        assert not waiting.evidence
+        assert not waiting.news
+        (frame,) = table.step("b")
+        assert frame[2] == []
+        assert set(frame[3]) == {"a", "b"}
+
+
 class TestDelta:
     def test_what_says_the_same_is_no_news(self) -> None:
         delta = ChangeFilter()
