@@ -139,7 +139,8 @@ class CollectorRunner:
         self.recording = recording = self._record(self._listed if started - self.launched <= SHARED else None)
         run(self.collector, recording)
         finished = FinishedRun(self, started, self._clock() - started, recording.evidence)
-        self.recording = self._record()  # frees the evidence before the next run
+        self.recording = self._record()
+        recording.evidence = {}  # a kept error keeps the host that it was raised in, until garbage is collected
         return finished
 
     def _record(self, listed: Listed | None = None) -> RecordingHost:
