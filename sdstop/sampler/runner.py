@@ -48,13 +48,15 @@ def _part(collector: Collector) -> Callable[[str, bytes], bytes] | None:
 
 
 class FinishedRun(Struct, frozen=True):
-    """A finished run: its start (monotonic), duration in seconds, and evidence; `news` is what changed of it."""
+    """A finished run: its start (monotonic), duration in seconds, and evidence.
+
+    Of a source that notices work that is all evidence, of any other what is new.
+    """
 
     runner: CollectorRunner
     started: float
     duration: float
     evidence: Mapping[str, Evidence]
-    news: Sequence[Evidence] = ()
 
 
 class CollectorRunner:
@@ -67,10 +69,12 @@ class CollectorRunner:
         done: Callable[[CollectorRunner, FinishedRun | None], None],
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
+        known: Callable[[Evidence], bool] | None = None,
     ) -> None:
         """Start idle; `done` is called at the end of each run, in the run's thread.
 
-        It gets None if no run was due and the fingerprint had not changed.
+        It gets None if no run was due and the fingerprint had not changed. Evidence that is `known` is dropped when it
+        is read, unless the source notices work: most is, and there is much of it.
         """
         self.collector = collector
         self.busy = False
@@ -84,6 +88,7 @@ class CollectorRunner:
         self._clock = clock
         self._wall = wall
         self._keep = _part(collector)
+        self._known = known if collector.stirs is None else None
         self.recording = self._record()
         self._due = False
         self._listed: Listed = {}
@@ -144,7 +149,7 @@ class CollectorRunner:
         return finished
 
     def _record(self, listed: Listed | None = None) -> RecordingHost:
-        return RecordingHost(self._host, self._clock, self._wall, listed, self._keep)
+        return RecordingHost(self._host, self._clock, self._wall, listed, self._keep, self._known)
 
     def _ask(self, fingerprint: Callable[[Host], Hashable]) -> Hashable:
         mark = caught(lambda: fingerprint(self.recording))

@@ -9,8 +9,6 @@ from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
-from msgspec.structs import replace
-
 from sdstop.core.collector import Collector
 from sdstop.core.evidence import Evidence, Outcome, RunMark
 from sdstop.core.host import Host
@@ -46,21 +44,39 @@ class ChangeFilter:
 
         Older evidence is dropped: a run that hung returns its reads from before it hung.
         """
-        with self._lock:
-            return [item for item in evidence if self._is_new(item)]
+        return [item for item in evidence if self._noted(item)]
 
-    def _is_new(self, item: Evidence) -> bool:
-        said = hash((item.data, item.outcome, item.detail, item.stderr, item.exit))
-        read = item.monotonic if item.monotonic is not None else -math.inf
-        place = self._places.setdefault(hash(item.key), len(self._said))
-        if place == len(self._said):
-            self._said.append(said)
-            self._read.append(read)
-            return True
-        if read < self._read[place]:
-            return False
-        before, self._said[place], self._read[place] = self._said[place], said, read
+    def is_known(self, item: Evidence) -> bool:
+        """Return whether a piece of evidence that was just read is as it was sent: then it need not be kept.
+
+        Other evidence is not noted: it is sent when its run ends, and until then other runs must send it, too.
+        """
+        said, read = _mark(item)
+        with self._lock:
+            place = self._places.get(hash(item.key))
+            if place is None or self._said[place] != said:
+                return False
+            self._read[place] = max(read, self._read[place])
+        return True
+
+    def _noted(self, item: Evidence) -> bool:
+        said, read = _mark(item)
+        with self._lock:
+            place = self._places.setdefault(hash(item.key), len(self._said))
+            if place == len(self._said):
+                self._said.append(said)
+                self._read.append(read)
+                return True
+            if read < self._read[place] or (read == self._read[place] and item.outcome is Outcome.TIMEOUT):
+                return False  # a timeout is sent before the result of the same read
+            before, self._said[place], self._read[place] = self._said[place], said, read
         return before != said
+
+
+def _mark(item: Evidence) -> tuple[int, float]:
+    """Return a hash of the content of evidence, and the time of its read."""
+    said = hash((item.data, item.outcome, item.detail, item.stderr, item.exit))
+    return said, item.monotonic if item.monotonic is not None else -math.inf
 
 
 class Scheduler:
@@ -85,7 +101,11 @@ class Scheduler:
         wall: Callable[[], float] = time.time,
     ) -> None:
         """Start with the first round due; the node does not rest until `rest` has a number of seconds."""
-        self.runners = [CollectorRunner(collector, host, self._finish, clock, wall) for collector in collectors]
+        self._changes = ChangeFilter()
+        self.runners = [
+            CollectorRunner(collector, host, self._finish, clock, wall, self._changes.is_known)
+            for collector in collectors
+        ]
         self._quick_first = sorted(self.runners, key=lambda runner: runner.collector.pace)
         self._watchers = [runner for runner in self._quick_first if runner.collector.stirs is not None]
         self._executor = SerialExecutor(clock)
@@ -95,7 +115,6 @@ class Scheduler:
         self._wake = wake
         self._clock = clock
         self._wall = wall
-        self._changes = ChangeFilter()
         self._finished: deque[FinishedRun] = deque()
         self._next = clock()
         self._awaited: list[CollectorRunner] = []
@@ -210,10 +229,8 @@ class Scheduler:
         self._executor.put(runner.execute)
 
     def _finish(self, runner: CollectorRunner, finished: FinishedRun | None) -> None:
-        if finished is not None:  # most evidence is as before, and must not wait in memory for the end of the round
-            news = self._changes.news(finished.evidence.values())
-            kept = finished.evidence if runner.collector.stirs is not None else {}
-            self._finished.append(replace(finished, evidence=kept, news=news))
+        if finished is not None:
+            self._finished.append(finished)
         runner.busy = False  # must be last: the result of an idle runner is in the queue
         if self._executor.idle():  # otherwise a later run wakes the main thread
             self._wake()
@@ -222,21 +239,21 @@ class Scheduler:
         now = self._clock()
         ran: dict[str, RunMark] = {}
         evidence: list[Evidence] = []
+        runs = [self._finished.popleft() for _ in range(len(self._finished))]
+        for finished in runs:
+            self.rest.noticed(finished.runner.collector, finished.started, finished.evidence)
         for runner in self.runners:
             if runner.overdue(now):
                 runner.urgent = True
                 ran[runner.collector.name] = RunMark(runner.launched)
-                evidence += self._changes.news(_hanging(runner))
-        runs = [self._finished.popleft() for _ in range(len(self._finished))]
+                evidence.extend(_hanging(runner))
         for finished in sorted(runs, key=lambda finished: finished.started):
-            self.rest.noticed(finished.runner.collector, finished.started, finished.evidence)
             finished.runner.urgent = False
             ran[finished.runner.collector.name] = RunMark(finished.started, finished.duration)
-            evidence += finished.news
-        evidence.sort(key=lambda item: -math.inf if item.monotonic is None else item.monotonic)  # the newest counts
+            evidence.extend(finished.evidence.values())
         self._awaited = []
         self._send_by = None
-        frame = (self._wall(), now, evidence, ran, self._watching)
+        frame = (self._wall(), now, self._changes.news(evidence), ran, self._watching)
         if self._watching:
             self._held.append(frame)
             return
