@@ -34,8 +34,6 @@ BLOCK_SECONDS = 30.0
 """Seconds of frames in a block; a crash loses no more."""
 BLOCK_BYTES = 16 << 20
 """Bytes of evidence that end a block early, to limit memory."""
-SMALLEST = 1 << 20
-"""Least size in bytes that a recording can be limited to."""
 _SERIES = 10
 """Maximum blocks that share the first texts of one of them: a day of 100 disks takes half of the bytes so."""
 _SHARE = 0.05

@@ -14,7 +14,7 @@ from sdstop.core.replay import Replay
 from tests import fuzz
 from tests.fixtures import FIXTURES
 
-CASES = {"archive": 12, "folder": 2, "sosreport": 3, "pasted": 20, "recording": 25}
+CASES = {"archive": 12, "folder": 2, "sosreport": 3, "pasted": 12, "recording": 10}
 """Cases of each kind in every run; three times as many more by `-m slow`."""
 
 

@@ -130,16 +130,24 @@ def _lost(data: bytes, known: AbstractSet[str]) -> str:
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Return a Disk for each row. An empty file is incomplete if sysfs or /proc/partitions show devices."""
+    """Return a Disk for each row. An empty file is incomplete if sysfs or /proc/partitions show devices.
+
+    This call only reads; rows are parsed when they are consumed, which a sampler never does.
+    """
     data = host.read(PATH)
-    if not data.strip() and (host.names(BLOCK) or (host.maybe(PARTITIONS) or "").count("\n")):
+    hidden = not data.strip() and bool(host.names(BLOCK) or (host.maybe(PARTITIONS) or "").count("\n"))
+    return _disks(host, data, hidden=hidden)
+
+
+def _disks(host: Host, data: bytes, *, hidden: bool) -> Iterator[Disk]:
+    if hidden:
         host.defect(PATH, "empty, but there are block devices")
     rows = list(parse(data))
     if data.count(b"\n") + (not data.endswith(b"\n")) > len(rows) and (
         lost := _lost(data, {row.device for row in rows})
     ):
         host.defect(PATH, f"no counters in the row of {lost}")
-    return rows
+    yield from rows
 
 
 _BUSY, _REQUESTS = 0.1, 100.0

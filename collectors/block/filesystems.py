@@ -83,4 +83,5 @@ FILESYSTEMS = Collector(
     (Question(QUESTION, "space, inodes and read-only flags of local file systems"),),
     PACE,
     deadline=5.0,
+    resting=30.0,
 )

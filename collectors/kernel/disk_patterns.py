@@ -1,4 +1,4 @@
-"""Messages of block devices, SCSI, HBAs, ATA and NVMe."""
+"""Messages of block devices, SCSI, ATA and NVMe."""
 
 from __future__ import annotations
 
@@ -42,10 +42,6 @@ _HOSTBYTES = {
 _SENSE = {
     "Medium Error": "sense-medium", "Hardware Error": "sense-hardware", "Aborted Command": "sense-aborted",
 }  # fmt: skip
-_CM = r"(?P<dev>mp[ti]\w{0,10}_cm\d{1,3}|mpt2sas\d{1,3}|mpi3mr\d{1,3}): "
-_MEGA = r"megaraid_sas (?P<dev>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d): (?:[\w ]{0,40}: )?"
-_QLA = r"qla2xxx \[(?P<dev>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d)\]"
-_LPFC = r"lpfc (?P<dev>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d): \d{1,3}:(?:\(\d{1,3}\):)?"
 _ATA = r"(?P<dev>ata\d{1,4}(?:\.\d\d)?): "
 _NVME = r"nvme (?P<dev>nvme\d{1,5}): "
 _NVME_STATUS = {
@@ -55,6 +51,8 @@ _NVME_STATUS = {
 }  # fmt: skip
 """Status code types and codes of failed commands (NVMe base specification). Kernels without CONFIG_NVME_VERBOSE_ERRORS
 print "I/O Error" for all of them."""
+_OF_FC = {"max": "device-gone", "dev_loss_tmo": "device-gone", "resetting": "controller-reset", "io": "timeout"}
+"""Kinds of messages of NVMe over Fibre Channel by their first word; others are errors of the association."""
 
 PATTERNS = (
     pattern(
@@ -105,15 +103,6 @@ PATTERNS = (
     pattern("Power-on or device reset", _SCSI + r"Power-on or device reset occurred", "power-on", LogPlace.SCSI),
     pattern("Synchronize Cache", _SCSI + r"Synchronize Cache\(\d\d\) failed", "flush-failed", LogPlace.SCSI),
     pattern(
-        "resetting scsi", r"\w{1,20} [0-9a-f:.]{4,20}: resetting scsi (?P<dev>[\d:]{7,40})", "reset", LogPlace.SCSI
-    ),
-    pattern(
-        "resetting",
-        r"hpsa [0-9a-f:.]{4,20}: scsi (?P<dev>\d{1,4}:\d{1,4}:\d{1,4}:\d{1,4}): resetting\b",
-        "reset",
-        LogPlace.SCSI,
-    ),
-    pattern(
         "uas_eh_abort",
         (
             r"(?:sd|scsi) (?P<dev>[\d:]{7,40}): (?:\[(?P<also>\w{1,30})\] )?(?:tag#\d{1,6}"
@@ -121,34 +110,6 @@ PATTERNS = (
         ),
         "abort",
         LogPlace.SCSI,
-    ),
-    pattern("diag reset", _CM + r"sending (?:diag|message unit) reset", "controller-reset", LogPlace.CONTROLLER),
-    pattern("host reset", _CM + r"[Aa]ttempting host reset", "controller-reset", LogPlace.CONTROLLER),
-    pattern("non-operational", _CM + r"SAS host is non-operational", "controller-fault", LogPlace.CONTROLLER),
-    pattern("fault_state(", _CM + r"fault_state\(0x[0-9a-f]{1,8}\)", "controller-fault", LogPlace.CONTROLLER),
-    pattern(
-        "log_info(",
-        _CM
-        + (
-            r"log_info\(0x[0-9a-f]{1,8}\): originator\(\w{1,6}\), code\(0x\w{1,4}\),"
-            r" sub_code\(0x\w{1,6}\)"
-        ),
-        "hba-event",
-        LogPlace.CONTROLLER,
-    ),
-    pattern("FAULT state", _MEGA + r"(?:Found )?FW in FAULT state", "controller-fault", LogPlace.PCI),
-    pattern("esetting fusion", _MEGA + r"[Rr]esetting fusion adapter", "controller-reset", LogPlace.PCI),
-    pattern(
-        "aacraid: Host",
-        r"(?P<dev>aacraid): Host (?:adapter abort|bus reset|adapter reset) request",
-        "controller-reset",
-        LogPlace.CONTROLLER,
-    ),
-    pattern(
-        "controller is offline",
-        r"smartpqi (?P<dev>[0-9a-f]{4}:[0-9a-f:.]{7}): controller is offline",
-        "controller-fault",
-        LogPlace.PCI,
     ),
     pattern(
         ": exception Emask",
@@ -260,54 +221,6 @@ PATTERNS = (
         LogPlace.NVME,
     ),
     pattern(
-        "Temperature Threshold flags",
-        _CM + r"Temperature Threshold flags .{1,60} exceeded for Sensor",
-        "controller-hot",
-        LogPlace.CONTROLLER,
-    ),
-    pattern(
-        "encountered a fatal error",
-        _MEGA + r"\d{1,9} \([\w+/ ]{1,40}\) - Controller encountered a fatal error and was reset",
-        "controller-reset",
-        LogPlace.PCI,
-    ),
-    pattern(
-        "Controller lockup detected",
-        r"hpsa (?P<dev>[0-9a-f]{4}:[0-9a-f:.]{7}): Controller lockup detected",
-        "controller-fault",
-        LogPlace.PCI,
-    ),
-    pattern(
-        ") - ",
-        _MEGA + r"\d{1,9} \([\w+ ]{1,20}/0x[0-9a-f]{4}/(?P<class>CRIT|FATAL|DEAD)\) - [A-Z](?:(?! Path )[ -~]){1,120}",
-        lambda found: "controller-alarm" if found["class"] == "CRIT" else "controller-fatal",
-        LogPlace.PCI,
-    ),
-    pattern(
-        "Abort command issued",
-        _QLA + r"-801c:\d{1,4}: Abort command issued nexus=\d{1,4}:\d{1,6}:\d{1,20}",
-        "abort",
-        LogPlace.PCI,
-    ),
-    pattern(
-        "RESET ISSUED",
-        _QLA + r"-8009:\d{1,4}: (?:DEVICE|TARGET) RESET ISSUED nexus=\d{1,4}:\d{1,6}:\d{1,20}",
-        "reset",
-        LogPlace.PCI,
-    ),
-    pattern(
-        "0713 SCSI layer issued",
-        _LPFC + r"0713 SCSI layer issued [Dd]evice [Rr]eset \(\d{1,6}, \d{1,20}\)",
-        "reset",
-        LogPlace.PCI,
-    ),
-    pattern(
-        "0203 Devloss timeout",
-        _LPFC + r"0203 Devloss timeout on WWPN (?P<hidden>[0-9a-f:]{23}|-)",
-        "session-error",
-        LogPlace.PCI,
-    ),
-    pattern(
         "Card not present",
         r"pcieport (?P<dev>[0-9a-f]{4}:[0-9a-f:.]{7}): pciehp: Slot\([\w-]{1,12}\): Card not present",
         "slot-empty",
@@ -316,31 +229,6 @@ PATTERNS = (
     pattern(
         "HC died",
         r"xhci_hcd (?P<dev>[0-9a-f]{4}:[0-9a-f:.]{7}): HC died; cleaning up",
-        "controller-fault",
-        LogPlace.PCI,
-    ),
-    pattern(
-        "Fatal firmware error",
-        _MEGA + r"Fatal firmware error",
-        "controller-fault",
-        LogPlace.PCI,
-    ),
-    pattern(
-        "waiting for controller reset",
-        _MEGA + r"waiting for controller reset to finish",
-        "controller-reset",
-        LogPlace.PCI,
-    ),
-    pattern(
-        "due to timeout count(",
-        _CM + r"_base_\w{1,60}: failed due to timeout count\(\d{1,9}\)",
-        "controller-fault",
-        LogPlace.CONTROLLER,
-    ),
-    pattern("adapter dead", r"(?P<dev>aacraid): Host adapter dead -?\d{1,4}", "controller-fault", LogPlace.CONTROLLER),
-    pattern(
-        "ISP System Error",
-        r"qla2xxx \[(?P<dev>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d)\]-5003:\d{1,4}: ISP System Error",
         "controller-fault",
         LogPlace.PCI,
     ),
@@ -359,4 +247,48 @@ PATTERNS = (
     ),
     pattern("Possible stuck request", r"block (?P<dev>nbd\d{1,5}): Possible stuck request", "timeout", LogPlace.DISK),
     pattern("UNC", _ATA + r"error: \{ (?:\w{1,6} )*UNC (?:\w{1,6} )*\}", "medium-error", LogPlace.ATA),
+    pattern(
+        " tag error at ",
+        DEVICE + r": (?:guard|ref|app) tag error at (?:sector|location) \d{1,20}",
+        "protection-error",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "writeback failed for block device",
+        r"VFS: Dirty inode writeback failed for block device " + DEVICE + r" \(err=-\d{1,4}\)",
+        "write-lost",
+        LogPlace.DISK,
+    ),
+    pattern("beyond end of device", _SCSI + r"access beyond end of device", "beyond-end", LogPlace.SCSI),
+    pattern("retrying FLUSH", _ATA + r"retrying FLUSH 0x[0-9a-f]{1,2} Emask", "flush-failed", LogPlace.ATA),
+    pattern(
+        "is smaller than sectors",
+        _ATA + r"native sectors \(\d{1,20}\) is smaller than sectors \(\d{1,20}\)",
+        "capacity-error",
+        LogPlace.ATA,
+    ),
+    pattern(
+        "is not allowed",
+        _NVME + r"Connect for subsystem (?P<hidden>\S{1,223}) is not allowed",
+        "session-error",
+        LogPlace.NVME,
+    ),
+    pattern(
+        "NVME-FC{",
+        _NVME
+        + r"NVME-FC\{\d{1,6}\}: (?P<then>Max reconnect attempts|dev_loss_tmo \(\d{1,9}\) expired|transport association"
+        r" (?:event|error)|controller connectivity lost|resetting controller|error_recovery|io timeout)",
+        lambda found: _OF_FC.get(found["then"].partition(" ")[0].lower(), "session-error"),
+        LogPlace.NVME,
+    ),
+    pattern(
+        "identifiers changed for nsid", _NVME + r"identifiers changed for nsid \d{1,9}", "device-gone", LogPlace.NVME
+    ),
+    pattern(
+        "shared namespace",
+        _NVME + r"(?:IDs don't match for |Duplicate un)shared namespace \d{1,9}",
+        "duplicate-id",
+        LogPlace.NVME,
+    ),
+    pattern("C2HTermReq", _NVME + r"Received C2HTermReq \(FES =", "session-error", LogPlace.NVME),
 )

@@ -211,4 +211,53 @@ PATTERNS = (
         "fs-corruption",
         LogPlace.DISK,
     ),
+    pattern("needs repair", _XFS + r"Filesystem needs repair", "fs-corruption", LogPlace.DISK),
+    pattern("Please run xfs_repair", _XFS + r"Please run xfs_repair", "fs-corruption", LogPlace.DISK),
+    pattern("has bad magic number", _XFS + r"Superblock has bad magic number", "fs-corruption", LogPlace.DISK),
+    pattern(" inode", _XFS + r"(?:\w{1,60}: )?[Bb]ad (?:\w{1,12} )?inode\b", "fs-corruption", LogPlace.DISK),
+    pattern(
+        "Log inconsistent", _XFS + r"Log inconsistent \(didn't find previous header\)", "fs-corruption", LogPlace.DISK
+    ),
+    pattern("Access to block zero", _XFS + r"Access to block zero in inode \d{1,20}", "fs-corruption", LogPlace.DISK),
+    pattern("Reserve blocks depleted", _XFS + r"Reserve blocks depleted", "fs-error", LogPlace.DISK),
+    pattern(
+        "ext4_check_descriptors",
+        _EXT + r"ext4_check_descriptors: \w{1,10} \w{1,10} for group \d{1,10} (?:overlaps|not in group)",
+        "fs-corruption",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "bad geometry: block count",
+        _EXT + r"bad geometry: block count \d{1,20} exceeds size of device",
+        "fs-corruption",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "journal",
+        _EXT + r"(?:no journal found|journal inode is deleted|journal UUID does not match"
+        r"|external journal has bad superblock|couldn't read superblock of external journal|journal device read-only)",
+        "fs-error",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "in need of filesystem check",
+        r"EXT4-fs warning \(device (?P<dev>[\w!/-]{1,60})\): \w{1,60}:\d{1,6}: Marking fs in need of filesystem check",
+        "fs-error",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "missing",
+        _BTRFS + r"(?:devid \d{1,20} uuid [0-9a-f-]{1,40} (?:is )?missing|chunk \d{1,20} missing [1-9]\d{0,5} devices"
+        r"|too many missing devices|writable mount is not allowed due to too many missing devices"
+        r"|(?:src|tgt)dev \(devid \d{1,20}\) is missing)",
+        "fs-error",
+        LogPlace.DISK,
+    ),
+    pattern(
+        " has bad ",
+        _BTRFS + r"tree block \d{1,20} mirror \d{1,4} has bad (?:bytenr|fsid|chunk tree uuid|generation|csum)",
+        "fs-corruption",
+        LogPlace.DISK,
+    ),
+    pattern("read tree root", _BTRFS + r"(?:couldn't|failed to) read tree root", "fs-corruption", LogPlace.DISK),
 )

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sdstop.collectors.kernel import (
+    controller_patterns,
     daemon_patterns,
     disk_patterns,
     fault_patterns,
@@ -32,6 +33,7 @@ LONGEST = 240
 
 PATTERNS = (
     *disk_patterns.PATTERNS,
+    *controller_patterns.PATTERNS,
     *stack_patterns.PATTERNS,
     *filesystem_patterns.PATTERNS,
     *network_patterns.PATTERNS,

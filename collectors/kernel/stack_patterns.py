@@ -283,8 +283,8 @@ PATTERNS = (
         LogPlace.DISK,
     ),
     pattern(
-        "journal device is missing",
-        r"md/raid\d{0,2}:(?P<dev>[\w-]{1,60}): journal device is missing",
+        " is missing",
+        r"md/raid\d{0,2}:(?P<dev>[\w-]{1,60}): journal (?:device|disk) is missing",
         "journal-missing",
         LogPlace.DISK,
     ),
@@ -345,4 +345,34 @@ PATTERNS = (
         LogPlace.SERVER,
     ),
     pattern(" OK", r"lockd: server (?P<dev>[\w.:%-]{1,253}) OK", "server-back", LogPlace.SERVER),
+    pattern(
+        "not enough configured devices",
+        r"md/raid\d{0,2}:(?P<dev>[\w-]{1,60}): not enough configured devices \(\d{1,5}, minimum \d{1,5}\)",
+        "array-failed",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "insufficient working devices",
+        r"md/raid10:(?P<dev>[\w-]{1,60}): insufficient working devices for recovery",
+        "degraded-array",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "disabled on cached dev",
+        r"bcache: \w{1,40}\(\) I/O disabled on cached dev " + DEVICE,
+        "cache-failed",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "missing!",
+        r"(?P<dev>bcache): \w{1,40}\(\) journal entries \d{1,20}-\d{1,20} missing!",
+        "cache-failed",
+        LogPlace.CONTROLLER,
+    ),
+    pattern(
+        "reading priorities",
+        r"(?P<dev>bcache): \w{1,40}\(\) bad (?:magic|csum) reading priorities",
+        "cache-error",
+        LogPlace.CONTROLLER,
+    ),
 )

@@ -15,14 +15,17 @@ _PCI = r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d"
 _DISK_DRIVERS = (
     r"(?:sd|scsi|ses|sg) \d{1,4}:\d{1,4}:\d{1,6}:\d{1,20}|scsi host\d{1,4}|nvme (?:nvme\d{1,5}|" + _PCI + r")"
     r"|nvme\d{1,5}n\d{1,5}|ata\d{1,4}(?:\.\d\d)?|ahci " + _PCI + r"|(?:mpt[23]sas|mpi3mr)(?:_cm)?\d{1,3}"
-    r"|(?:megaraid_sas|hpsa|smartpqi|lpfc|qla2xxx|arcmsr|pm80xx|isci|mvsas|bfa|fnic|3w-\w{1,5}|aacraid)"
-    r" \[?" + _PCI + r"\]?|aacraid|virtio_blk virtio\d{1,4}|xen-blkfront|hv_storvsc \S{1,40}|zram\d{0,4}"
-    r"|loop\d{0,4}"
+    r"|(?:megaraid_sas|hpsa|smartpqi|lpfc|pm80xx|isci|mvsas|bfa|fnic|3w-\w{1,5}|aacraid|mpt3sas|mpi3mr) " + _PCI
+)
+_MORE_DRIVERS = (
+    r"qla2xxx \[" + _PCI + r"\]-[0-9a-f]{4}|arcmsr\d{1,3}|aacraid|AAC\d{0,3}|virtio_blk virtio\d{1,4}|xen-blkfront"
+    r"|hv_storvsc \S{1,40}|zram\d{0,4}|loop\d{0,4}"
 )
 _STACKS = (
     r"md/\w{1,20}|md\d{0,4}|raid\d{1,2}|device-mapper|bcache|kvdo\d{1,4}|dm-\d{1,5}|ZFS|zio|VERIFY\d?|flashcache"
     r"|enhanceio|swap_dup|drbd\d{0,6}|block (?:drbd|nbd)\d{1,6}|nbd\d{0,4}|(?:lib)?ceph|rbd|aoe|scini"
-    r"|iscsi|iSCSI|target|nvmet|connection\d{1,6}|session\d{1,6}|ib_srp|srp|rpcrdma|dlm|DLM|o2\w{1,6}|blk-mq|blk_\w{1,40}|buffer_io_error"
+    r"|iscsi|iSCSI|target|nvmet|connection\d{1,6}|session\d{1,6}|ib_srp|srp|rpcrdma|dlm|DLM|o2\w{1,6}|blk-mq|blk_\w{1,40}"
+    r"|buffer_io_error"
 )
 _FILESYSTEMS = (
     r"EXT[234]-fs|XFS|BTRFS|F2FS-fs|GFS2|gfs2|OCFS2|ocfs2|JBD2|NFS|nfs|nfsd|lockd|CIFS|fuse|overlayfs|SQUASHFS"
@@ -34,23 +37,32 @@ _CARDS = (
 _FAULT = (
     r"(?:error|failed|failure|failing|\bfault|fatal|timeout|timed out|corrupt|offline|dead|hung|not respond|lost\b"
     r"|abort|unrecover|uncorrect|unable to|stuck|withdr|inaccess|giving up|reject|bad csum|degraded|crit/"
-    r"|could not|cannot|can't|invalid|mismatch|unrespons|blocklist|unresolved|died)"
+    r"|could not|couldn't|cannot|can't|invalid|mismatch|unrespons|blocklist|unresolved|died|panic|crash|missing\b"
+    r"|not (?:ready|present|operational|online)\b|no longer present|is gone\b|\bhang\b|\bbad\b|out of (?:range|bounds)"
+    r"|overlaps|inconsist|illegal|overflow|overrun|expired|depleted|compromised|unserviceable|congestion"
+    r"|duplicate|beyond end|un-?powered|requires firmware update|has been removed|smaller than sectors)"
 )
 _HARMLESS = expression(
     r"errors=|no errors?\b|0 errors|without errors?|error recovery|error log|error count|timeout set|timeout=|"
-    r"set APST|cache data failed|Caching mode page|errors?: 0\b|Opts:|fault inject|[Ff]ailed to (?:find|load)"
-    r"|error handler|Corrected error received|failed command: |abort request supported|default timeout"
-    r"|hostbyte=DID_OK|Invalid Field in",
+    r"failed to set APST|cache data failed|Caching mode page|errors?: 0\b|Opts:|fault inject|[Ff]ailed to (?:find|load)"
+    r"|error handler|Corrected error received|failed command: |[Aa]bort request supported|default timeout"
+    r"|FAILED Result: hostbyte=DID_OK|Sense Key : (?:Illegal Request|Not Ready)|task abort: SUCCESS|Invalid Field in"
+    r"|alignment inconsistency|bad config value|_GTF|Inconsistent|[Cc]rash dump|couldn't mount as ext[23]"
+    r"|missing or invalid SUBNQN"
 )
+"""Phrases that sound like a fault and are none; the rest of a message may be one."""
+_SOUNDS = expression(rf"(?i:{_FAULT})")
 
 
 def _kind(found: Found) -> str:
-    return "" if _HARMLESS.search(found.string[:400]) else "unnamed-fault"
+    text = _HARMLESS.sub("", found.string[:400])
+    return "unnamed-fault" if _SOUNDS.search(text, found.start("hidden")) else ""
 
 
+_SOURCES = f"{_DISK_DRIVERS}|{_MORE_DRIVERS}|{_STACKS}|{_FILESYSTEMS}|{_CARDS}"
 PATTERN = pattern(
     "",
-    rf"(?:{_DISK_DRIVERS}|{_STACKS}|{_FILESYSTEMS}|{_CARDS})[\s:(\[]{{1,2}}(?P<hidden>[ -~]{{0,300}}?)(?i:{_FAULT})",
+    rf"(?:{_SOURCES})[\s:(\[]{{1,2}}(?P<hidden>[ -~]{{0,300}}?)(?i:{_FAULT})",
     _kind,
     LogPlace.NODE,
 )

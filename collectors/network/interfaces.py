@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar
 
@@ -218,8 +218,12 @@ _COLUMNS = 16
 
 
 def read_traffic(host: Host) -> Iterable[Reading]:
-    """Yield a Traffic for each line of /proc/net/dev."""
-    return parse_dev(host.text(PROC_DEV))
+    """Return a Traffic for each line of /proc/net/dev; this call only reads."""
+    return _lines(host.text(PROC_DEV))
+
+
+def _lines(text: str) -> Iterator[Traffic]:
+    yield from parse_dev(text)
 
 
 def parse_dev(text: str) -> list[Traffic]:
@@ -378,6 +382,7 @@ NETWORK = Collector(
     (Need(PROC_DEV, "bytes, packets, errors and drops of every interface", filled=True, everyone=True),),
     LIVE,
     derives=(Derivation(Traffic, InterfaceActivity, activity),),
+    eager=True,
     stirs=stirs,
 )
 

@@ -156,4 +156,5 @@ STORAGE_PEERS = Collector(
     ),
     _PACE,
     deadline=12.0,
+    resting=300.0,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, ClassVar
 
 from sdstop.core.collector import Collector, Question
@@ -198,8 +198,12 @@ def parse(said: Any) -> list[Reading]:
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Return the rows for processes, storage threads and the process counts."""
-    return parse(host.answer(QUESTION))
+    """Return the rows for processes, storage threads and the process counts; this call only asks."""
+    return _rows(host.answer(QUESTION))
+
+
+def _rows(said: Any) -> Iterator[Reading]:
+    yield from parse(said)
 
 
 def lacks(tables: Mapping[type[Reading], Rows]) -> str:
@@ -223,4 +227,5 @@ PROCESSES = Collector(
     resting=60.0,
     derives=(Derivation(ProcessIo, ProcessActivity, rate), Derivation(StorageThread, StorageThreadActivity, at_work)),
     lacks=lacks,
+    eager=True,
 )

@@ -49,9 +49,9 @@ def parse_mounts(text: str) -> list[Mount]:
 
 
 _PSEUDO = frozenset({
-    "autofs", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "devtmpfs", "efivarfs", "fusectl",
-    "hugetlbfs", "mqueue", "proc", "pstore", "ramfs", "rpc_pipefs", "securityfs", "selinuxfs", "sysfs", "tmpfs",
-    "tracefs",
+    "autofs", "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "devtmpfs", "efivarfs",
+    "fusectl", "hugetlbfs", "mqueue", "nfsd", "proc", "pstore", "ramfs", "rpc_pipefs", "securityfs", "selinuxfs",
+    "sysfs", "tmpfs", "tracefs",
 })  # fmt: skip
 """File systems without storage below them."""
 _FILESYSTEMS = (

@@ -86,8 +86,8 @@ def parse(said: Any) -> Iterator[Reading]:
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Return the tasks in D state and their number."""
-    return list(parse(host.answer(QUESTION)))
+    """Return the tasks in D state and their number; this call only asks."""
+    return parse(host.answer(QUESTION))
 
 
 def lacks(tables: Mapping[type[Reading], Rows]) -> str:
@@ -107,4 +107,5 @@ TASKS = Collector(
     LIVE,
     deadline=10.0,
     lacks=lacks,
+    eager=True,
 )

@@ -23,8 +23,11 @@ SLOW = 60.0
 """Seconds between runs for sources that are expensive to read or rarely change."""
 QUIET = 600.0
 """Seconds between runs for what changes with events of block devices, as long as there are none."""
-RESTING = 5.0
-"""Seconds between the rounds of all sources on a node at rest (see sdstop.sampler.rest)."""
+RESTING = 10.0
+"""Seconds between the rounds of all sources on a node at rest (see sdstop.sampler.rest).
+
+A scrape fails if the newest judged sample is 15 s old, so a round may be late by five.
+"""
 ONCE = math.inf
 """Interval of sources read at the start and again only when their fingerprint changes."""
 
@@ -127,10 +130,11 @@ class Collector(Struct, frozen=True):
     """One source. `read` is plain synchronous code over a host; it may raise the errors of hosts, and Malformed.
 
     `pace` is the minimum number of seconds between runs (the sampler's interval may be longer), `deadline` the number
-    of seconds after which a run counts as hung. `fingerprint`, if given, is evaluated at every interval and must be
-    cheap; when its value changes the collector runs at once (this is how slow collectors notice hot-plug). `quiet` is
-    the minimum number of seconds between runs while the kernel reports events of block devices and has reported none
-    since the last run; 0: `pace`. `resting` is the minimum number of seconds on a node at rest; 0: `pace`. `derives`
+    of seconds after which a read, and so its run, counts as hung. `fingerprint`, if given, is evaluated at every
+    interval and must be cheap; when its value changes the collector runs at once (this is how slow collectors notice
+    hot-plug). `quiet` is the minimum number of seconds between runs while the kernel reports events of block devices
+    and has reported none since the last run; 0: `pace`. `resting` is the minimum number of seconds on a node at rest;
+    0: `pace`. `derives`
     are families derived from two successive runs. `lacks` receives the tables of a successful run and returns which
     data was denied, "" if none; denied files are reported without it. `eager`: all reads are complete when `read`
     returns, so that the evidence can be collected without parsing; its rows may use other collectors' evidence.

@@ -19,7 +19,7 @@ from sdstop.core.guard import Guard, Part
 T = TypeVar("T")
 
 MOST_WAITING = 16
-"""Frames that wait at most; older ones are merged."""
+"""Frames that wait at most, quiet ones not counted; older ones are merged."""
 SWITCH = 0.0005
 """Seconds after which the thread yields to one that serves. Each wait for a socket or terminal costs one yield."""
 
@@ -36,7 +36,7 @@ class Judging(Generic[T]):
         """Start the thread; `feed` runs in it. An exception costs its frame."""
         self.interval = interval
         self.late = 0
-        """Frames that were merged so far."""
+        """Frames that were merged so far instead of judged."""
         self._feed = feed
         self._guard = guard
         self._past: deque[Frame] = deque()
@@ -65,7 +65,7 @@ class Judging(Generic[T]):
                     self._past.append(replace(frame, quiet=True))
                 else:
                     self._waiting.append((now, frame))
-            while len(self._waiting) > MOST_WAITING:
+            while sum(not frame.quiet for _, frame in self._waiting) > MOST_WAITING:
                 self._merge()
             self._changed.notify()
 
@@ -128,7 +128,7 @@ class Judging(Generic[T]):
         _, older = self._waiting.popleft()
         arrived, newer = self._waiting.popleft()
         self._waiting.appendleft((arrived, merged(older, newer)))
-        self.late += 1
+        self.late += not older.quiet  # a quiet one is never judged
 
 
 def merged(older: Frame, newer: Frame) -> Frame:

@@ -46,7 +46,8 @@ class CommandRunner:
         self._running: set[int] = set()
         self._marks: dict[int, str] = {}
         self._active: set[str] = set()
-        self._prefix = f"{os.getpid()}-{id(self):x}-"
+        self.prefix = f"{os.getpid()}-{id(self):x}-"
+        """Beginning of the marks of its commands, which are in their environment."""
         self._started = itertools.count(1)
         self._orphans: set[int] = set()
         self._adopted = False
@@ -97,7 +98,7 @@ class CommandRunner:
         return next((str(place) for place in places if place.is_file()), None)
 
     def _start(self, key: str, program: str, argv: Sequence[str], stdout: int, stderr: int) -> int:
-        mark = f"{self._prefix}{next(self._started)}"
+        mark = f"{self.prefix}{next(self._started)}"
         with self._lock:
             self._active.add(mark)
             if self.adopts and not self._adopted:
@@ -165,7 +166,7 @@ class CommandRunner:
             status = os.waitpid(pid, 0)[1]
             self._orphans = {pid for pid in self._orphans if not reap(pid)}
             known = self._running.union(self._orphans, *self._abandoned.values())
-            self._orphans |= end_orphans(known, self._active, self._prefix, self._left_behind)
+            self._orphans |= end_orphans(known, self._active, self.prefix, self._left_behind)
             return status
 
     def _left_behind(self, pid: int) -> bool:

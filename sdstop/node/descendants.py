@@ -22,6 +22,8 @@ MARK = "SDSTOP_COMMAND"
 _PATIENCE = 0.1
 """Seconds to wait for the end of killed processes, and to look for the orphans they leave in turn."""
 _PAUSE = 0.002
+_LOOKS = 3
+"""Times that all processes are searched for those to end."""
 _SUBREAPER = 36
 
 
@@ -139,6 +141,28 @@ def end_orphans(
             return dying
         if dying:
             time.sleep(_PAUSE)
+
+
+def end_marked(prefix: str) -> None:
+    """Kill the processes with a mark that begins with `prefix`: those left behind by commands of a killed process.
+
+    Waits for as long as the environment of a hanging process cannot be read.
+    """
+    for _ in range(_LOOKS):  # a process may start another one before it is killed
+        found = False
+        for pid in [int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal()]:
+            if not mark_of(pid).startswith(prefix):
+                continue
+            with contextlib.suppress(OSError):
+                handle = os.pidfd_open(pid)
+                try:
+                    if mark_of(pid).startswith(prefix):  # the number may be that of another process by now
+                        signal.pidfd_send_signal(handle, signal.SIGKILL)
+                        found = True
+                finally:
+                    os.close(handle)
+        if not found:
+            return
 
 
 def in_other_session(pid: int) -> bool:

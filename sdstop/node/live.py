@@ -225,9 +225,12 @@ class LiveHost(Host):
         """Kill all running commands without waiting."""
         self._runner.close()
 
-    def adopt(self) -> None:
-        """Make this process the parent of the orphans of its commands, which ends them together with these."""
-        self._runner.adopts = True
+    def adopt(self, mark: str) -> None:
+        """Make this process the parent of the orphans of its commands, which ends them together with these.
+
+        The marks of its commands begin with `mark`, by which others end them if this process is killed.
+        """
+        self._runner.adopts, self._runner.prefix = True, mark
 
     def _open(self, path: str, flags: int) -> int:
         return self._open_below(_absolute(path), flags) if self._root else os.open(_absolute(path), flags)

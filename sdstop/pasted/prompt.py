@@ -34,8 +34,6 @@ _WATCH = expression(
     r"Every (?P<seconds>\d{1,5}(?:[.,]\d{1,3})?)s?: (?P<line>.{1,400}?)"
     r"(?:\s{2,}(?P<rest>\S.*)|\s(?P<rest2>[\w.-]+: [A-Z][a-z]{2} [A-Z][a-z]{2} .*))?"
 )
-_COMMENT = expression(r"\s*#\s")
-"""Comment, or first line of dmidecode: no host name before the `#`."""
 _NAME = expression(r"[a-z][\w.+-]{1,40}")
 _FOLDER = expression(r"(?:/[\w.+-]{1,60}){0,8}/(?=[\w.+-]+$)")
 _FILE = expression(r"/(?:proc|sys|etc)/[\w./:!@%+=,*?-]{1,500}")

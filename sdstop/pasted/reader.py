@@ -59,11 +59,6 @@ class _Moment(Struct):
     unordered: bool = False
 
 
-def read_pasted(data: bytes, texts: Texts, name: str = "pasted text") -> tuple[Origin, list[Frame]]:
-    """Return the origin and the frames of the node with most of the outputs; see read_nodes."""
-    return read_nodes(data, texts, name)[0]
-
-
 def read_nodes(data: bytes, texts: Texts, name: str = "pasted text") -> list[tuple[Origin, list[Frame]]]:
     """Return the origin and the frames of the node with most of the outputs of a pasted text.
 

@@ -92,11 +92,6 @@ class Recording:
         """Close the file."""
         self._store.close()
 
-    def run_at(self, time: float | None) -> RecordedRun:
-        """Return the run that contains a Unix time, or else the last one that began before; None: the newest."""
-        before = [run for run in self.runs if time is None or run.first <= time]
-        return (before or self.runs)[-1 if before else 0]
-
     def origin(self, run: RecordedRun) -> Origin:
         """Return the origin of a run's frames."""
         said = run.origin

@@ -109,6 +109,7 @@ ORDER = (
     "memory.memory_saturated",
     "memory.memory_short",
     "system.clock_stepped",
+    "system.cpu_stolen",
     "system.tasks_stuck",
     "system.io_stalled",
     "system.load_unexplained",

@@ -1,9 +1,8 @@
 """Sampler: frames of the live node, taken by a child process so that a hanging read does not block the parent.
 
-parent          (`Sampler`: receives frames and sends requests over one socket)
-  supervisor    (starts a new worker after a crash; never reads the node)
-    worker      (main thread: `Scheduler` decides which collectors run and which evidence is sent; never reads the node)
-      threads for collectors (`CollectorRunner`, `SerialExecutor`); a hanging collector keeps its thread
+parent      (`Sampler`: receives frames and sends requests over one socket; starts a new worker after a crash)
+  worker    (main thread: `Scheduler` decides which collectors run and which evidence is sent; never reads the node)
+    threads for collectors (`CollectorRunner`, `SerialExecutor`); a hanging collector keeps its thread
 """
 
 from sdstop.sampler.process import Sampler

@@ -1,4 +1,4 @@
-"""Serial executor: runs collectors one after the other, and moves the queue to a new thread behind a slow one."""
+"""Serial executor: runs collectors one after the other, and moves the queue to a new thread behind one that waits."""
 
 from __future__ import annotations
 
@@ -11,9 +11,14 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from sdstop.core.guard import caught
+from sdstop.node.threads import blocked as blocked_in_kernel
 
 BLINK = 0.005
-"""Seconds that queued tasks wait for the end of the current one."""
+"""Seconds for which queued tasks wait before the current one is checked, and between checks."""
+STALLED = 0.05
+"""Seconds without CPU time after which a task counts as waiting, wherever it waits."""
+GREEDY = 0.25
+"""Seconds of CPU time after which queued tasks no longer wait for the current one."""
 
 
 class _Worker(Struct, eq=False):
@@ -21,20 +26,41 @@ class _Worker(Struct, eq=False):
 
     began: float | None = None
     left: bool = False
+    thread: int = 0
+    """Kernel number of the thread."""
+    clock: int = 0
+    """Clock of the thread's CPU time."""
+    spent: float = 0.0
+    """CPU time of the thread at the start of the task."""
+
+
+class _TaskState(Struct):
+    """State of the current task as last seen: its start, the next check, its CPU time, and when that last grew."""
+
+    began: float
+    again: float
+    spent: float
+    grew: float
 
 
 class SerialExecutor:
-    """Serial executor that moves the queued tasks to a new thread when one takes longer than BLINK, or hangs.
+    """Serial executor that moves the queued tasks to a new thread when the current one waits or takes much CPU time.
 
     Parallel tasks would contend for Python's global lock at every file that they read, which with forty of them costs
-    more than the reading. `put`, `pause` and `step` must be called by one thread; any thread may call `idle`.
+    more than the reading. So a task that only computes, or that has no CPU on a busy node, keeps its turn: checked
+    after BLINK, it must sleep in the kernel, have got no CPU time for STALLED, or have used GREEDY. `put`, `pause` and
+    `step` must be called by one thread; any thread may call `idle`.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Start without a thread."""
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, blocked: Callable[[int], bool] = blocked_in_kernel
+    ) -> None:
+        """Start without a thread; `blocked` returns whether the thread with a number sleeps in the kernel."""
         self._clock = clock
+        self._blocked = blocked
         self._orders: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._worker: _Worker | None = None
+        self._state = _TaskState(-math.inf, 0.0, 0.0, 0.0)
 
     def put(self, order: Callable[[], None]) -> None:
         """Queue a task; it starts with the next `step` at the latest."""
@@ -47,27 +73,48 @@ class SerialExecutor:
     def pause(self) -> float:
         """Return the seconds until `step` has something to do."""
         worker = self._worker
+        if self._orders.empty():
+            return math.inf
         if worker is None:
-            return math.inf if self._orders.empty() else 0.0
+            return 0.0
         began = worker.began
         if began is None:
-            return math.inf if self._orders.empty() else BLINK
-        return max(0.0, began + BLINK - self._clock())
+            return BLINK
+        check = self._state.again if self._state.began == began else began + BLINK
+        return max(0.0, check - self._clock())
 
     def step(self) -> None:
-        """Move the queue to a new thread if the current task takes too long, or without a thread."""
+        """Move the queue to a new thread if the current task waits or takes too much, or without a thread."""
         worker = self._worker
         began = None if worker is None else worker.began
-        if worker is not None and began is not None and self._clock() - began >= BLINK:
+        if self._orders.empty():
+            return
+        if worker is not None and began is not None and self._holds_up(worker, began):
             worker.left = True
             self._worker = None
-        if self._worker is None and not self._orders.empty():
+        if self._worker is None:
             self._worker = _Worker()
             threading.Thread(target=self._work, args=(self._worker,), name="collectors", daemon=True).start()
 
+    def _holds_up(self, worker: _Worker, began: float) -> bool:
+        """Return whether the current task, which began then, must no longer hold up the others; check it if due."""
+        now, seen = self._clock(), self._state
+        if seen.began != began:
+            seen = self._state = _TaskState(began, began + BLINK, worker.spent, began)
+        if now < seen.again:
+            return False
+        seen.again = now + BLINK
+        spent = time.clock_gettime(worker.clock)
+        if spent > seen.spent:
+            seen.spent, seen.grew = spent, now
+        return self._blocked(worker.thread) or now - seen.grew >= STALLED or spent - worker.spent >= GREEDY
+
     def _work(self, worker: _Worker) -> None:
+        worker.thread = threading.get_native_id()
+        worker.clock = time.pthread_getcpuclockid(threading.get_ident())
         while not worker.left:  # if set just after this check, one more task runs in parallel to the new thread
             order = self._orders.get()
+            worker.spent = time.thread_time()
             worker.began = self._clock()
             caught(order)  # the task has already reported its exception; the thread must go on
             worker.began = None

@@ -19,20 +19,26 @@ from sdstop.core.host import Host
 from sdstop.node.live import LiveHost
 from sdstop.sampler import wire
 from sdstop.sampler.scheduler import PATIENCE
-from sdstop.sampler.worker import WorkerConfig, supervise
+from sdstop.sampler.worker import Beginning, WorkerConfig, be_worker
 
 GRACE = 2.0
 """Seconds that a frame may be late before the sampler counts as silent."""
 PARTING = 0.3
 """Seconds that closing waits for the child."""
+FIRST_PAUSE = 0.5
+"""Seconds between a crash and the next worker; doubled with every further crash."""
+LONGEST_PAUSE = 30.0
+SETTLED = 60.0
+"""Run time in seconds after which a crash counts as the first one."""
 
 
 class Sampler:
     """Frames of the live node, taken in a child process that ends with this one. A context manager.
 
     It forks, so create it first, in the main thread, before threads and large imports. No method waits for the node:
-    `receive` returns the frames available, and `close` leaves unkillable processes behind. A crashed worker is
-    restarted after a growing pause; frame numbers and times continue, and `trouble` has the reason for the gap.
+    `receive` returns the frames available, and `close` leaves an unkillable process behind. A crashed worker is
+    restarted by `receive`, after a growing pause; frame numbers and times continue, and `trouble` has the reason for
+    the gap. The new one is forked beside threads: it uses none of their locks, as it reads with objects of its own.
     """
 
     def __init__(
@@ -57,18 +63,29 @@ class Sampler:
         self._rests = True
         self._assembly = wire.FrameAssembly()
         self._gone = False
-        self._socket, theirs = wire.connected()
-        task = WorkerConfig(
+        self._task = WorkerConfig(
             tuple(collectors), host or (lambda: LiveHost(root, collectors)), interval, patience, hotplug, rest
         )
+        self._ready = select.epoll()
+        self._mark = ""
+        self._crashes = 0
+        self._start(0.0)
+
+    def _start(self, pause: float) -> None:
+        """Fork a worker that begins after `pause` seconds. Raises OSError."""
+        killed, self._mark = self._mark, f"{os.getpid()}-{os.urandom(8).hex()}-"
+        self._socket, theirs = wire.connected()
+        self._began = time.monotonic() + pause
         parent = os.getpid()
-        self._pid: int | None = os.fork()
-        if self._pid == 0:
-            try:
-                supervise(task, theirs, parent)
-            finally:
-                os._exit(1)
-        theirs.close()
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # until the child has no handlers
+        try:
+            self._pid: int | None = os.fork()
+            if self._pid == 0:
+                be_worker(self._task, Beginning(self._mark, pause, killed), theirs, parent)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+            theirs.close()
+        self._ready.register(self._socket, select.EPOLLIN)
 
     def __enter__(self) -> Self:
         return self
@@ -85,7 +102,7 @@ class Sampler:
 
     @property
     def alive(self) -> bool:
-        """Whether more frames are possible: False after `close`, or if the supervisor has ended, too."""
+        """Whether more frames are possible: False after `close`, or if no worker can be started."""
         return not self._gone
 
     @property
@@ -106,9 +123,9 @@ class Sampler:
     def fileno(self) -> int:
         """Return the descriptor that is readable if `receive` has data, for event loops; it never changes.
 
-        It is never readable again once the sampler is not `alive`, and invalid after `close`.
+        It is never readable again once the sampler is not `alive`, and -1 after `close`.
         """
-        return self._socket.fileno()
+        return -1 if self._ready.closed else self._ready.fileno()
 
     def receive(self) -> list[Frame]:
         """Return the frames received since the last call, possibly none. Never waits."""
@@ -171,37 +188,62 @@ class Sampler:
         """End the sampler within PARTING seconds. Hanging processes are left behind, without resources of this one."""
         self._gone = True
         self._socket.close()
+        self._ready.close()
         pid, self._pid = self._pid, None
-        if pid is None:
-            return
-        with contextlib.suppress(OSError):
-            os.kill(pid, signal.SIGTERM)
-            end = time.monotonic() + PARTING
-            while os.waitpid(pid, os.WNOHANG)[0] == 0:
-                if time.monotonic() > end:
-                    os.kill(pid, signal.SIGKILL)
-                    os.waitpid(pid, os.WNOHANG)
-                    return
-                time.sleep(0.002)
+        if pid is not None:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGTERM)
+            _reaped(pid)
 
     def _wait(self, seconds: float) -> None:
         if self.alive:
             poll = select.poll()
-            poll.register(self._socket, select.POLLIN)
+            poll.register(self._ready, select.POLLIN)
             poll.poll(None if math.isinf(seconds) else math.ceil(seconds * 1000))
 
     def _lose(self) -> None:
-        """Note that the child has ended, and replace the closed socket by a descriptor that is never readable.
+        """Start another worker instead of the one that has ended.
 
-        A closed socket is always readable and would keep an event loop busy.
+        The kernel closes the other end of the socket with the last thread, so that none hangs any more.
         """
-        self._gone = True
+        self._ready.unregister(self._socket)
+        self._socket.close()
+        pid, self._pid = self._pid, None
+        status = None if pid is None else _reaped(pid)
         self._assembly.worker = None
-        self._assembly.trouble = "the sampler is gone: its processes were killed"
-        silent = os.eventfd(0, os.EFD_CLOEXEC)
-        os.dup2(silent, self._socket.fileno(), inheritable=False)
-        os.close(silent)
+        self._crashes = self._crashes + 1 if time.monotonic() - self._began < SETTLED else 1
+        pause = min(FIRST_PAUSE * 2 ** min(self._crashes - 1, 9), LONGEST_PAUSE)
+        how = f"was ended by {_name(-status)}" if status is not None and status < 0 else "failed"
+        self._assembly.trouble = f"the sampler {how} and starts again after {pause:g} s"
+        try:
+            self._start(pause)
+        except OSError as error:
+            self._gone = True
+            self._assembly.trouble = f"the sampler {how} and cannot start again: {error.strerror}"
 
     def _request(self, packet: bytes) -> None:
         with contextlib.suppress(OSError):
             self._socket.send(packet, socket.MSG_DONTWAIT)
+
+
+def _reaped(pid: int) -> int | None:
+    """Return the exit status of a child that ends; one that does not within PARTING seconds is killed: None."""
+    with contextlib.suppress(ChildProcessError):
+        end = time.monotonic() + PARTING
+        while True:
+            found, status = os.waitpid(pid, os.WNOHANG)
+            if found:
+                return os.waitstatus_to_exitcode(status)
+            if time.monotonic() > end:
+                break
+            time.sleep(0.002)
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, os.WNOHANG)
+    return None
+
+
+def _name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

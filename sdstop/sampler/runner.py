@@ -16,6 +16,8 @@ from sdstop.core.retention import Retention
 
 SHARED = 0.25
 """Seconds after the start of a round for which its collectors share directory listings."""
+OVERLONG = 5.0
+"""Deadlines after which a run counts as hung although it reads on: a node without CPU time is slow, not hung."""
 
 
 def run(collector: Collector, host: Host) -> None:
@@ -79,6 +81,8 @@ class CollectorRunner:
         self.collector = collector
         self.busy = False
         self.launched = 0.0
+        self.began: float | None = None
+        """Start of the current run (monotonic), None while it waits for its turn."""
         self.ran: float | None = None
         """Launch time of the last run that was due (monotonic)."""
         self.urgent = True
@@ -114,29 +118,36 @@ class CollectorRunner:
         """
         self.busy = True
         self.launched = now
+        self.began = None
         self._listed = listed
         self._due = due
         if due:
             self.ran = now
 
     def overdue(self, now: float) -> bool:
-        """Return whether the current run is past its deadline."""
-        return self.busy and now - self.launched > self.collector.deadline
+        """Return whether the current run counts as hung: one read is past the deadline, or all are far beyond it."""
+        began, asked = self.began, self.recording.asked
+        if not self.busy or began is None:
+            return False
+        deadline = self.collector.deadline
+        read = began if asked is None else max(began, asked[2])
+        return now - read > deadline or now - began > OVERLONG * deadline
 
     def execute(self) -> None:
         """Execute the launched run, and report its end."""
         finished = None
+        self.began = self._clock()
         try:
-            finished = self._execute(due=self._due)
+            finished = self._execute(began=self.began, due=self._due)
         finally:
             self._done(self, finished)
 
-    def _execute(self, *, due: bool) -> FinishedRun | None:
+    def _execute(self, *, began: float, due: bool) -> FinishedRun | None:
         fingerprint = self.collector.fingerprint
         if fingerprint is not None:
             self.recording = RecordingHost(self._host, self._clock, self._wall, self._listed)
             mark = self._ask(fingerprint)
-            late = self._clock() - self.launched > self.collector.deadline  # shown as hanging: send the result
+            late = self._clock() - began > self.collector.deadline  # shown as hanging: send the result
             if not due and not late and mark == self._mark:
                 return None
             self._mark = mark

@@ -128,6 +128,8 @@ class Scheduler:
         """Frames of watches."""
         self._noticed: float | None = None
         """Time of the last event of a block device (monotonic), None if none has been received."""
+        self._running: dict[CollectorRunner, None] = {}
+        """Runners that may be busy."""
         self._again: dict[CollectorRunner, bool] = {}
         """Runners that were requested while busy, and whether to run them or only compare the fingerprint."""
 
@@ -161,7 +163,8 @@ class Scheduler:
         elif self._send_by is None and any(finished.runner.urgent for finished in tuple(self._finished)):
             self._watching = False
             self._awaited = [runner for runner in self.runners if runner.busy and runner.urgent]
-            self._send_by = now + TOGETHER
+            # With a queue, as on a slow node, a frame for every few runs would cost more than it brings.
+            self._send_by = now + (TOGETHER if self._executor.idle() else min(self._patience, self._interval / 2))
         if self._send_by is not None and (now >= self._send_by or not any(f.busy for f in self._awaited)):
             if self._watching and self._work():
                 self._watching, self._whole = False, now
@@ -197,8 +200,7 @@ class Scheduler:
 
     def _work(self) -> bool:
         """Return whether a watch has noticed work, a result that does not wait, or a run that hangs."""
-        now = self._clock()
-        if any(runner.overdue(now) for runner in self.runners):
+        if self._overdue(self._clock()):
             return True
         runs = tuple(self._finished)
         found = [self.rest.noticed(run.runner.collector, run.started, run.evidence) for run in runs]
@@ -226,7 +228,13 @@ class Scheduler:
 
     def _start(self, runner: CollectorRunner, now: float, listed: Listed, *, due: bool) -> None:
         runner.launch(now, listed, due=due)
+        self._running[runner] = None
         self._executor.put(runner.execute)
+
+    def _overdue(self, now: float) -> list[CollectorRunner]:
+        """Return the runners whose run is past its deadline. Of eighty, a watch runs two."""
+        self._running = {runner: None for runner in self._running if runner.busy}
+        return [runner for runner in self._running if runner.overdue(now)]
 
     def _finish(self, runner: CollectorRunner, finished: FinishedRun | None) -> None:
         if finished is not None:
@@ -242,11 +250,10 @@ class Scheduler:
         runs = [self._finished.popleft() for _ in range(len(self._finished))]
         for finished in runs:
             self.rest.noticed(finished.runner.collector, finished.started, finished.evidence)
-        for runner in self.runners:
-            if runner.overdue(now):
-                runner.urgent = True
-                ran[runner.collector.name] = RunMark(runner.launched)
-                evidence.extend(_hanging(runner))
+        for runner in self._overdue(now):
+            runner.urgent = True
+            ran[runner.collector.name] = RunMark(runner.began or runner.launched)
+            evidence.extend(_hanging(runner))
         for finished in sorted(runs, key=lambda finished: finished.started):
             finished.runner.urgent = False
             ran[finished.runner.collector.name] = RunMark(finished.started, finished.duration)

@@ -2,7 +2,7 @@
 
 A packet starts with a letter. `H` (process number): a worker starts, and all data before are void, even a partial
 frame of a killed worker. `P` and `B`: a part of a batch of evidence, and its last part; `E`: the end of a frame.
-`X`, `N` (text): the reason why a worker ended; a note. To the worker: `R`: read all now; `I` (a double): the interval;
+`N` (text): a note. To the worker: `R`: read all now; `I` (a double): the interval;
 `W` (a byte): whether the node may rest.
 """
 
@@ -40,9 +40,9 @@ def hello(pid: int) -> bytes:
     return b"H%d" % pid
 
 
-def text(kind: bytes, words: str) -> bytes:
-    """Return a text packet, `X` or `N`."""
-    return kind + words.encode("utf-8", "backslashreplace")[: PACKET // 2]
+def note(words: str) -> bytes:
+    """Return a packet with a note."""
+    return b"N" + words.encode("utf-8", "backslashreplace")[: PACKET // 2]
 
 
 def interval(seconds: float) -> bytes:
@@ -110,9 +110,6 @@ class FrameAssembly(Struct):
             self._parts, self._evidence = [], []
             self.worker = int(rest)
             self.began = True
-        elif kind == b"X":
-            self.worker = None
-            self.trouble = rest.decode("utf-8", "replace")
         elif kind == b"N":
             self.note = rest.decode("utf-8", "replace")
         return None

@@ -19,7 +19,7 @@ from sdstop.core.evidence import Origin
 from sdstop.core.finding import Severity
 from sdstop.core.history import Window
 from sdstop.core.session import Session
-from sdstop.pasted.reader import read_pasted
+from sdstop.pasted.reader import read_nodes
 from tests.fixtures import opened, untimed
 from tests.nodes.block import IDLE, Load, Node, raid10
 
@@ -303,7 +303,7 @@ def test_without_await_the_queue_that_iostat_prints_implies_it() -> None:
     windows = []
     for printed in (recorded, _without_columns(recorded, "await")):
         session = Session(Origin("here"), BUILTIN, ())
-        session.feed_all(read_pasted(printed.encode(), texts_of(BUILTIN))[1])
+        session.feed_all(read_nodes(printed.encode(), texts_of(BUILTIN))[0][1])
         assert session.latest is not None
         windows.append(session.latest.window)
     whole, cut = windows

@@ -241,6 +241,7 @@ def test_garbage_is_refused_in_one_line(tmp_path_factory: pytest.TempPathFactory
         Session(origin, BUILTIN, RULES).feed_all(frames)
 
 
+@pytest.mark.slow
 @pytest.mark.live
 @pytest.mark.needs("sos", "root")
 def test_a_real_one_of_this_machine(tmp_path: Path) -> None:

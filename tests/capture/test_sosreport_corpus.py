@@ -14,7 +14,7 @@ from sdstop.cli import command as cli
 from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import Evidence, Outcome
 from sdstop.core.session import Session
-from sdstop.pasted.reader import read_pasted
+from sdstop.pasted.reader import read_nodes
 from sdstop.rules import RULES
 from tests.pasted.corpus import FORMS, findings, judged, texts
 
@@ -55,7 +55,7 @@ def test_a_text_says_the_same_in_a_sosreport(technology: str, tmp_path: Path) ->
     for text in texts():
         if text.path.parent.name != technology or text.declared.refused:
             continue
-        _, frames = read_pasted(text.data, FORMS)
+        _, frames = read_nodes(text.data, FORMS)[0]
         if len(frames) != 1:
             continue
         expected = findings(judged(text.data))

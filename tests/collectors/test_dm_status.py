@@ -24,7 +24,7 @@ from sdstop.core.host import Absent, Denied, Host, Malformed, Output
 from sdstop.core.model import Reading
 from sdstop.core.session import Session
 from sdstop.node.live import LiveHost
-from sdstop.pasted.reader import read_pasted
+from sdstop.pasted.reader import read_nodes
 from sdstop.readings.mismatch import Mismatch
 from sdstop.readings.rebuild import Rebuild
 from sdstop.rules.arrays.volume_degraded import VOLUME_DEGRADED
@@ -351,7 +351,7 @@ PRINTED = (
 
 @pytest.mark.parametrize("before", ["", "# dmsetup status\n", "The mirror is slow since yesterday:\n\n"])
 def test_pasted_output_is_recognized(before: str) -> None:
-    origin, frames = read_pasted(f"{before}{PRINTED}".encode(), texts_of(BUILTIN))
+    origin, frames = read_nodes(f"{before}{PRINTED}".encode(), texts_of(BUILTIN))[0]
     session = Session(origin, BUILTIN, (VOLUME_DEGRADED, THIN_POOL_FILLING, SNAPSHOT_FILLING))
     session.feed_all(frames)
     found = {finding.subject: finding.title for finding in session.head().judgement.findings}

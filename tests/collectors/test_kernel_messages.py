@@ -50,6 +50,70 @@ server-silent nas1 | lockd: server nas1 not responding, still trying
 server-back nas1 | lockd: server nas1 OK
 udev-stuck node | sdb: Worker [9123] processing SEQNUM=5123 is taking a long time
 udev-stuck node | sdb: Worker [9123] processing SEQNUM=5123 killed
+controller-fault mpt3sas_cm0 | mpt3sas_cm0: coredump_state(0x5854)!
+controller-fault mpt3sas_cm0 | mpt3sas_cm0: port enable: FAILED with timeout (timeout=300s)
+controller-fault mpi3mr0 | mpi3mr0: controller is not present while waiting to reset
+controller-reset 0000:02:00.0 | megaraid_sas 0000:02:00.0: pending commands remain after waiting
+controller-fault 0000:02:00.0 | megaraid_sas 0000:02:00.0: Reset not supported, killing adapter scsi0.
+controller-fault 0000:02:00.0 | megaraid_sas 0000:02:00.0: Controller is not OPERATIONAL,SCSI host:0
+controller-fault 0000:02:00.0 | megaraid_sas 0000:02:00.0: Diag reset adapter never cleared f 4012
+controller-fault 0000:5c:00.0 | smartpqi 0000:5c:00.0: no heartbeat detected - last heartbeat count: 4711
+controller-fault 0000:5c:00.0 | smartpqi 0000:5c:00.0: controller not ready after 180 seconds
+device-gone 1:0:3:0 | smartpqi 0000:5c:00.0: scsi 1:0:3:0 removing device with 12 outstanding command(s)
+degraded-array 0:1:0:2 | hpsa 0000:03:00.0: f: [0:1:0:2] A phys disk component of LV is missing
+controller-fault 0000:01:00.0 | aacraid 0000:01:00.0: adapter kernel panic'd fd.
+controller-reset aacraid | aacraid: Host device reset request. SCSI hang ?
+controller-reset arcmsr | arcmsr: executing bus reset eh.....num_resets = 0, num_aborts = 1
+controller-fault arcmsr0 | arcmsr0: waiting for hw bus reset return, RETRY TERMINATED!!
+abort arcmsr0 | arcmsr0: abort device command of scsi id = 0 lun = 1
+controller-fault 0000:05:00.0 | qla2xxx [0000:05:00.0]-600e:1: Device temperature 105 degrees C exceeds  maximum allowed
+controller-hot 0000:05:00.0 | qla2xxx [0000:05:00.0]-600f:1: Device temperature 95 degrees C exceeds operating range.
+controller-fault 0000:05:00.0 | qla2xxx [0000:05:00.0]-00b8:1: Disabling the board.
+controller-fault 0000:05:00.0 | qla2xxx [0000:05:00.0]-5027:1: RISC paused -- HCCR=1a, Dumping firmware.
+controller-fault 0000:05:00.0 | qla2xxx [0000:05:00.0]-ffff:1: Adapter did not come out of reset
+controller-reset 0000:05:00.0 | qla2xxx [0000:05:00.0]-d046:1: Exchange starvation. Resetting RISC
+controller-reset 0000:05:00.0 | qla2xxx [0000:05:00.0]-8018:1: ADAPTER RESET ISSUED nexus=1:0:2.
+transport-error 0000:05:00.0 | qla2xxx [0000:05:00.0]-301d:1: Dropped frame(s) detected (0x1000 of 0x8000 bytes).
+controller-hot 0000:81:00.0 | lpfc 0000:81:00.0: 0:3190 Over Temperature:99 Celsius- Port Name c
+port-down 0000:81:00.0 | lpfc 0000:81:00.0: 0:0491 Adapter Link is disabled.
+controller-reset 0000:81:00.0 | lpfc 0000:81:00.0: 0:2887 Reset Needed: Attempting Port Recovery...
+controller-alarm 0000:81:00.0 | lpfc 0000:81:00.0: 0:0459 Adapter heartbeat still outstanding: last compl
+protection-error sdb | sdb: guard tag error at sector 1234 (rcvd 1234, want 4321)
+protection-error nvme0n1 | nvme0n1: ref tag error at location 88 (rcvd 12)
+write-lost sdb1 | VFS: Dirty inode writeback failed for block device sdb1 (err=-5).
+beyond-end 0:0:3:0 | sd 0:0:3:0: [sdd] tag#4 access beyond end of device
+flush-failed ata1.00 | ata1.00: retrying FLUSH 0xea Emask 0x4
+capacity-error ata1.00 | ata1.00: native sectors (1) is smaller than sectors (976773168)
+session-error nvme2 | nvme nvme2: Connect for subsystem nqn.2014-08.org.lab:n1 is not allowed, hostnqn: n
+device-gone nvme2 | nvme nvme2: NVME-FC{0}: Max reconnect attempts (60) reached.
+device-gone nvme2 | nvme nvme2: NVME-FC{0}: dev_loss_tmo (60) expired while waiting for remoteport connectivity.
+session-error nvme2 | nvme nvme2: NVME-FC{0}: transport association event: transport detected io error
+controller-reset nvme2 | nvme nvme2: NVME-FC{0}: resetting controller
+device-gone nvme2 | nvme nvme2: identifiers changed for nsid 1
+duplicate-id nvme2 | nvme nvme2: IDs don't match for shared namespace 1
+session-error nvme2 | nvme nvme2: Received C2HTermReq (FES = Invalid PDU Header Field)
+fs-corruption sda1 | XFS (sda1): Filesystem needs repair.  Please run xfs_repair.
+fs-corruption sda1 | XFS (sda1): Please run xfs_repair to determine the extent of the problem.
+fs-corruption sda1 | XFS (sda1): Superblock has bad magic number 0x0. Not an XFS filesystem?
+fs-corruption sda1 | XFS (sda1): bad inode magic/vsn daddr 64 #3 (magic=1a)
+fs-corruption sda1 | XFS (sda1): Log inconsistent (didn't find previous header)
+fs-corruption sda1 | XFS (sda1): Access to block zero in inode 128 start_block: 0 start_off: 0 blkcnt: 8 extent-state: 0
+fs-error sda1 | XFS (sda1): Reserve blocks depleted! Consider increasing reserve pool size.
+fs-corruption sda1 | EXT4-fs (sda1): ext4_check_descriptors: Block bitmap for group 3 overlaps superblock
+fs-corruption sda1 | EXT4-fs (sda1): bad geometry: block count 262144 exceeds size of device (131072 blocks)
+fs-error sda1 | EXT4-fs (sda1): journal UUID does not match
+fs-error sda1 | EXT4-fs warning (device sda1): ext4_update_dynamic_rev:1120: Marking fs in need of filesystem check.
+fs-error sda1 | BTRFS warning (device sda1): devid 3 uuid 2b8e2f7e-8d2a-4c3a-9f3b-1c2d3e4f5a6b is missing
+fs-error sda1 | BTRFS warning (device sda1): chunk 22020096 missing 1 devices, max tolerance is 0 for writable mount
+fs-corruption sda1 | BTRFS warning (device sda1): tree block 30523392 mirror 1 has bad generation, has 5 want 7
+fs-corruption sda1 | BTRFS warning (device sda1): couldn't read tree root
+array-failed md5 | md/raid:md5: not enough configured devices (2, minimum 4)
+degraded-array md5 | md/raid10:md5: insufficient working devices for recovery.
+journal-missing md5 | md/raid:md5: journal disk is missing, force array readonly
+cache-failed sdb | bcache: cached_dev_status_update() I/O disabled on cached dev sdb
+cache-failed bcache | bcache: bch_journal_read() journal entries 12-14 missing! (replaying 10-20)
+cache-error bcache | bcache: prio_read() bad magic reading priorities
+unnamed-fault node | qla2xxx [0000:05:00.0]-8802:1: MBX Command timeout for cmd 54
 unnamed-fault node | nvme nvme4: Identify namespace failed (-5)
 unnamed-fault node | device-mapper: clone: dm-4: Metadata operation failed
 unnamed-fault node | kvdo0:journalQ: Completing write VIO for LBN 12 with error after journal: kvdo: Read only
@@ -483,7 +547,11 @@ def test_messages_of_the_rate_limit_are_counted_for_requests_only() -> None:
     "nvme nvme0: Shutdown timeout set to 10 seconds", "nvme nvme0: failed to set APST feature (2)",
     "sd 0:0:0:0: [sda] Asking for cache data failed", "sd 0:0:0:0: [sda] No Caching mode page found",
     "EXT4-fs (sda1): re-mounted abcd r/w. Quota mode: none. Opts: errors=remount-ro", "XFS (sdb1): Ending clean mount",
-    "scsi host3: iSCSI Initiator over TCP/IP", "ata5: SATA link down (SStatus 0 SControl 300)", "md: md0: resync done.",
+    "scsi host3: iSCSI Initiator over TCP/IP", "megaraid_sas 0000:02:00.0: firmware crash dump\t: no",
+    "EXT4-fs (sda1): couldn't mount as ext3 due to feature incompatibilities", "ata1.00: unexpected _GTF length (8)",
+    "nvme nvme0: missing or invalid SUBNQN field.", "qla2xxx [0000:05:00.0]-00fb:1: QLogic QLE2562 - QLogic 8Gb.",
+    "block drbd0: conn( WFBitMapS -> SyncSource ) pdsk( Consistent -> Inconsistent ) ",
+    "ata5: SATA link down (SStatus 0 SControl 300)", "md: md0: resync done.",
     "BTRFS info (device sda): using crc32c (crc32c-intel) checksum algorithm",
     "libceph: osd3 (1)10.0.0.5:6801 socket closed (con state OPEN)",
     "pcieport 0000:00:1c.0: AER: Corrected error received: 0000:01:00.0",

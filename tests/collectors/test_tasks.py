@@ -139,6 +139,15 @@ def test_a_function_of_nfs_names_the_only_nfs_file() -> None:
     assert (found["mount"], found["filesystem"]) == (None, "nfs")
 
 
+def test_an_nfs_server_that_is_a_client_too_waits_for_its_mount() -> None:
+    """The file system `nfsd` controls the node's own server, and its name begins like that of a mount."""
+    lines = [line for line in MOUNTS.splitlines() if line[:2] != "42"]
+    lines.append("46 22 0:55 / /proc/fs/nfsd rw - nfsd nfsd rw")
+    one = task(71, wait="rpc_wait_bit_killable", files={1: 22}) | {"/proc/71/mountinfo": "\n".join(lines)}
+    found = row(one)
+    assert (found["mount"], found["filesystem"]) == ("/mnt/home", "nfs4")
+
+
 def test_the_only_fuse_mount_of_the_node_needs_no_open_file() -> None:
     found = row(task(71, wait="request_wait_answer", files={1: 22}))
     assert (found["mount"], found["filesystem"]) == ("/mnt/sshfs", "fuse.sshfs")

@@ -151,6 +151,20 @@ def test_frames_do_not_pile_up() -> None:
         judging.close()
 
 
+def test_samples_of_a_node_at_rest_arrive_together_and_none_is_late() -> None:
+    """With an interval of 0.1 s, a hundred of them are sent with each round of all sources."""
+    many = 5 * MOST_WAITING
+    seen: list[Frame] = []
+    judging = Judging(seen.append, Guard(), interval=1000.0)
+    try:
+        judging.put([*(replace(frame(n, n), quiet=True) for n in range(1, many)), frame(many, many)])
+        until(lambda: len(seen) == many)
+        assert judging.late == 0
+        assert [each.number for each in seen] == list(range(1, many + 1))
+    finally:
+        judging.close()
+
+
 def test_frames_from_before_are_all_in_the_first_window_and_none_is_late() -> None:
     """A dashboard that attaches to an exporter gets its window at once."""
     frames = opened("hot-member")[1]

@@ -110,15 +110,20 @@ def test_a_port_that_is_taken_is_told_in_one_line(node: Path) -> None:
     assert re.fullmatch(rf"sdstop: cannot listen on 127\.0\.0\.1:{port}: .*\n", said)
 
 
-def test_without_its_sampler_it_ends_and_says_so(node: Path) -> None:
+def test_a_killed_sampler_is_started_again_while_pages_are_served(node: Path) -> None:
     with exporting(node, "--listen", "127.0.0.1:0") as process:
         port = port_of(process)
         until(lambda: get(port, "/-/ready")[0] == 200)
-        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-        os.kill(int(children[0]), signal.SIGKILL)
-        assert process.wait(PATIENCE) == 1
-        _, said = process.communicate()
-    assert said.startswith("sdstop: the sampler process died")
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        first = children.read_text().split()
+        assert len(first) == 1
+        os.kill(int(first[0]), signal.SIGKILL)
+        until(lambda: children.read_text().split() not in (first, []))
+        (node / "proc" / "diskstats").write_text(DISKSTATS.replace("100", "170"))
+        until(lambda: 'sdstop_disk_reads_total{device="sda"} 170\n' in get(port)[1])
+        process.terminate()
+        assert process.wait(PATIENCE) == 0
+        assert process.communicate() == ("", "")
 
 
 @pytest.mark.needs("promtool")

@@ -31,7 +31,7 @@ from sdstop.core.interval import unrolled
 from sdstop.core.model import schema
 from sdstop.core.retention import Retention
 from sdstop.core.session import Session
-from sdstop.pasted.reader import read_pasted
+from sdstop.pasted.reader import read_nodes
 from sdstop.rules import RULES
 from tests.fixtures import FIXTURES
 
@@ -78,7 +78,7 @@ def texts() -> list[Text]:
 
 def judged(data: bytes) -> Session:
     """Return the session of a text, opened as the command line opens it. Raises TextRefused."""
-    origin, frames = read_pasted(data, FORMS)
+    origin, frames = read_nodes(data, FORMS)[0]
     origin, frames = unrolled(origin, RETENTION.frames(frames), BUILTIN)
     session = Session(origin, BUILTIN, RULES)
     session.feed_all(frames)

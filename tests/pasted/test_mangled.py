@@ -1,6 +1,6 @@
 """Mangled texts: findings stay as they are or the text is reported as unread, and nothing is good that was not before.
 
-Each text has one part of all its changes here; `python -m tests.pasted.mangle` tries all of them.
+Each text has one part of all its changes here; `python -m tests.pasted.mangle`, in .ci/full, tries all of them.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from tests.pasted.corpus import Text
 from tests.pasted.mangle import EVERY, Said, changes, faults
 from tests.pasted.mangling import DAMAGE
 
-PARTS = 16
-"""Number of parts of all changes."""
+PARTS = 48
+"""Number of parts of all changes; neighbouring texts have neighbouring parts, so every change meets some texts."""
 
 
 @pytest.mark.parametrize(("text", "at"), [pytest.param(text, at, id=text.name) for at, text in enumerate(EVERY)])
@@ -24,7 +24,7 @@ def test_a_mangled_text_says_the_same_or_is_unread(text: Text, at: int) -> None:
     every = changes(text)
     damage = [every[name] for name in DAMAGE]
     others = [change for change in every.values() if change.name not in DAMAGE]
-    chosen = [*others[at % PARTS :: PARTS], *damage]
+    chosen = [*others[at % PARTS :: PARTS], *damage[at % 3 :: 3]]
     assert {change.name: found for change in chosen if (found := change.faults())} == {}
 
 

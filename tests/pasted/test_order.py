@@ -8,7 +8,7 @@ import pytest
 
 from sdstop.cli import command as cli
 from sdstop.core.headline import CRITICAL, OK
-from sdstop.pasted.reader import UNORDERED, read_pasted
+from sdstop.pasted.reader import UNORDERED, read_nodes
 from tests.pasted.corpus import FORMS, judged, ruled_out
 
 GOOD = """Personalities : [raid1]
@@ -79,13 +79,13 @@ def test_what_is_shown_to_be_newer_ends_a_finding(text: str, tmp_path: Path) -> 
 
 
 def test_equal_outputs_are_one() -> None:
-    _, frames = read_pasted(f"san-a:\n{GOOD}\nsan-b:\n{GOOD}".encode(), FORMS)
+    _, frames = read_nodes(f"san-a:\n{GOOD}\nsan-b:\n{GOOD}".encode(), FORMS)[0]
     assert [(frame.unordered, [item.fault for item in frame.evidence]) for frame in frames] == [(False, [""])]
 
 
 def test_all_outputs_after_one_of_unknown_order_are_in_doubt() -> None:
     third = GOOD.replace("sdb1", "sdc1")
-    _, frames = read_pasted(f"a:\n{BAD}\n# {ASK}\n{GOOD}# {ASK}\n{third}#\n".encode(), FORMS)
+    _, frames = read_nodes(f"a:\n{BAD}\n# {ASK}\n{GOOD}# {ASK}\n{third}#\n".encode(), FORMS)[0]
     assert [frame.unordered for frame in frames] == [False, True, True]
     assert [frame.evidence[0].fault for frame in frames] == ["", UNORDERED, UNORDERED]
 

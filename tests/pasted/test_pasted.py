@@ -30,7 +30,7 @@ from sdstop.exporters.report.postmortem import postmortem
 from sdstop.exporters.report.series import ReportSeries
 from sdstop.exporters.report.text import text_report
 from sdstop.pasted import LONGEST, TextRefused
-from sdstop.pasted.reader import read_pasted
+from sdstop.pasted.reader import read_nodes
 from sdstop.readings.disk import DiskActivity
 from sdstop.readings.service import Service
 from sdstop.rules import RULES
@@ -82,7 +82,7 @@ Memory Device
 
 
 def keys(text: str) -> dict[str, str]:
-    _, (frame,) = read_pasted(text.encode(), TEXTS)
+    _, (frame,) = read_nodes(text.encode(), TEXTS)[0]
     return {item.key: item.data.decode() for item in frame.evidence}
 
 
@@ -109,7 +109,7 @@ def test_prompts_name_what_was_run(prompt: str) -> None:
 
 def test_what_another_command_printed_is_left_out() -> None:
     text = f"root@san1:~# cat /proc/mdstat\n{MDSTAT}root@san1:~# lsusb\n Bus 001\n"
-    origin, (frame,) = read_pasted(text.encode(), TEXTS)
+    origin, (frame,) = read_nodes(text.encode(), TEXTS)[0]
     assert [item.data.decode() for item in frame.evidence] == [MDSTAT]
     assert "unrecognized lines, ignored: 1" in origin.note
 
@@ -123,7 +123,7 @@ def test_a_command_by_itself_names_what_follows(line: str) -> None:
 
 def test_several_outputs_of_one_command_are_frames() -> None:
     later = MDSTAT.replace("[U_]", "[UU]")
-    origin, frames = read_pasted(f"$ cat /proc/mdstat\n{MDSTAT}$ cat /proc/mdstat\n{later}".encode(), TEXTS)
+    origin, frames = read_nodes(f"$ cat /proc/mdstat\n{MDSTAT}$ cat /proc/mdstat\n{later}".encode(), TEXTS)[0]
     assert [frame.evidence[0].data.decode() for frame in frames] == [MDSTAT, later]
     assert [frame.monotonic for frame in frames] == [0.0, 0.0]  # no time between them is known, so there are no rates
     assert "the times between the outputs of one command are unknown" in origin.note
@@ -138,10 +138,10 @@ def test_the_times_of_outputs_are_those_of_watch_and_date() -> None:
     def watched(second: int) -> str:
         return f"Every 10.0s: cat /proc/mdstat        san1: Mon Nov 23 07:24:{second} 2026\n\n{MDSTAT}\n"
 
-    _, frames = read_pasted((watched(10) + watched(20).replace("[U_]", "[UU]") + watched(30)).encode(), TEXTS)
+    _, frames = read_nodes((watched(10) + watched(20).replace("[U_]", "[UU]") + watched(30)).encode(), TEXTS)[0]
     assert [frame.monotonic for frame in frames] == [0.0, 10.0, 20.0]
     text = "".join(f"$ date\nMon Nov 23 07:24:{s} UTC 2026\n$ cat /proc/mdstat\n{MDSTAT}md{s}\n" for s in (10, 20, 40))
-    _, frames = read_pasted(text.encode(), TEXTS)
+    _, frames = read_nodes(text.encode(), TEXTS)[0]
     assert [frame.monotonic for frame in frames] == [0.0, 10.0, 30.0]
     assert frames[-1].taken - frames[0].taken == 30.0
 
@@ -201,12 +201,12 @@ _LINES = st.one_of(
 @given(st.lists(_LINES, max_size=60))
 def test_no_text_raises_anything_else(lines: list[str]) -> None:
     with contextlib.suppress(TextRefused):
-        origin, frames = read_pasted("\n".join(lines).encode("utf-8", "surrogatepass"), TEXTS)
+        origin, frames = read_nodes("\n".join(lines).encode("utf-8", "surrogatepass"), TEXTS)[0]
         Session(origin, BUILTIN, RULES).feed_all(frames)
 
 
 def taken(text: str) -> float:
-    return read_pasted(text.encode(), TEXTS)[1][0].taken
+    return read_nodes(text.encode(), TEXTS)[0][1][0].taken
 
 
 @pytest.mark.parametrize(
@@ -230,15 +230,15 @@ def test_only_a_clock_that_says_its_zone_dates_it(text: str, expected: float) ->
 
 def test_what_bounds_its_time_is_said_and_is_no_time() -> None:
     scan = "  scan: scrub repaired 0B in 00:10:02 with 0 errors on Sun Nov  8 00:34:03 2026\n"
-    origin, (frame,) = read_pasted(ZPOOL.replace("config:", f"{scan}config:").encode(), TEXTS)
+    origin, (frame,) = read_nodes(ZPOOL.replace("config:", f"{scan}config:").encode(), TEXTS)[0]
     assert not dated(frame.taken)
     assert "copied after 2026-11-08 00:34:03 by the node's clock" in origin.note
-    origin, (frame,) = read_pasted(f"$ date\nSat Nov 21 17:32:30 CET 2026\n{MDSTAT}".encode(), TEXTS)
+    origin, (frame,) = read_nodes(f"$ date\nSat Nov 21 17:32:30 CET 2026\n{MDSTAT}".encode(), TEXTS)[0]
     assert "copied at 2026-11-21 17:32:30 by the node's clock; time zone unknown" in origin.note
 
 
 def test_no_view_shows_a_date_that_nobody_knows() -> None:
-    origin, frames = read_pasted(MDSTAT.encode(), TEXTS)
+    origin, frames = read_nodes(MDSTAT.encode(), TEXTS)[0]
     session, series = Session(origin, BUILTIN, RULES, remember=None), ReportSeries()
     for frame in frames:
         series.add(session.feed(frame).now)
@@ -254,7 +254,7 @@ def test_no_view_shows_a_date_that_nobody_knows() -> None:
 
 
 def test_it_is_kept_without_a_date(tmp_path: Path) -> None:
-    origin, frames = read_pasted(MDSTAT.encode(), TEXTS)
+    origin, frames = read_nodes(MDSTAT.encode(), TEXTS)[0]
     with CaptureWriter(tmp_path / "c.tar.gz", origin.name) as writer:
         writer.add(frames[0])
         writer.finish()

@@ -21,7 +21,7 @@ from sdstop.core.headline import OK, UNKNOWN
 from sdstop.core.session import Session
 from sdstop.pasted.division import Division
 from sdstop.pasted.prompt import command, typed
-from sdstop.pasted.reader import read_pasted
+from sdstop.pasted.reader import read_nodes
 from sdstop.tui.scene import Scene
 from sdstop.tui.widgets.palette import Palette
 from tests.pasted.corpus import FORMS, judged, rows
@@ -42,7 +42,7 @@ unused devices: <none>
 
 
 def read(text: str) -> list[dict[str, Evidence]]:
-    _, frames = read_pasted(text.encode(), OWN)
+    _, frames = read_nodes(text.encode(), OWN)[0]
     return [{item.key: item for item in frame.evidence} for frame in frames]
 
 
@@ -84,7 +84,7 @@ def test_outputs_about_different_things_are_joined_and_others_are_frames() -> No
 def test_outputs_of_other_nodes_are_not_mixed() -> None:
     own = "[root@a ~]# tool list\nNAME  SIZE\na  1\n[root@a ~]# pools\npool p\n x\n"
     text = f"{own}[root@b ~]# tool list\nNAME  SIZE\nb  1\n"
-    origin, (frame,) = read_pasted(text.encode(), OWN)
+    origin, (frame,) = read_nodes(text.encode(), OWN)[0]
     assert [item.data for item in frame.evidence if item.key == "cmd:tool list"] == [b"NAME  SIZE\na  1\n"]
     assert [(block.unused, block.node) for block in origin.blocks] == [("", ""), ("", ""), ("from another node", "b")]
 
@@ -274,7 +274,7 @@ def test_a_command_without_output_is_not_missed() -> None:
 
 
 def test_an_unknown_line_shows_only_plain_words() -> None:
-    origin, _ = read_pasted(f"mysql -phunter2Zebra -u root\n{MDSTAT}".encode(), FORMS)
+    origin, _ = read_nodes(f"mysql -phunter2Zebra -u root\n{MDSTAT}".encode(), FORMS)[0]
     assert origin.blocks[0].first == "mysql ... root"
 
 
@@ -292,9 +292,9 @@ def test_an_output_that_nothing_reads_is_listed_in_a_capture() -> None:
 
 def test_the_beginning_of_a_log_is_not_shown_without_a_prompt() -> None:
     line = "[  100.000000] sd 0:0:0:0: [sda] Attached SCSI disk\n"
-    _, (frame,) = read_pasted(f"{line}".encode(), FORMS)
+    _, (frame,) = read_nodes(f"{line}".encode(), FORMS)[0]
     assert frame.evidence[0].fault == NOT_BEGUN
-    _, (frame,) = read_pasted(f"[root@a ~]# dmesg\n{line}[root@a ~]# ".encode(), FORMS)
+    _, (frame,) = read_nodes(f"[root@a ~]# dmesg\n{line}[root@a ~]# ".encode(), FORMS)[0]
     assert frame.evidence[0].fault == ""
 
 

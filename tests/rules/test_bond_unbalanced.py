@@ -14,7 +14,7 @@ from sdstop.collectors.network.links import LINKS
 from sdstop.core.collector import texts_of
 from sdstop.core.finding import Damage, Gap, Severity
 from sdstop.core.session import Session
-from sdstop.pasted.reader import read_pasted
+from sdstop.pasted.reader import read_nodes
 from sdstop.rules.network.bond_unbalanced import BOND_UNBALANCED
 from sdstop.rules.network.link_saturated import LINK_SATURATED
 from tests.nodes.frames import Files, Judged, value
@@ -226,7 +226,7 @@ def test_a_pasted_bond_is_read_to_its_last_slave_although_root_sees_details_of_b
     both = partners("00:1c:73:aa:bb:01", "00:1c:73:aa:bb:02").replace("Aggregator ID: 1", "Aggregator ID: 2")
     both = both.replace("Aggregator ID: 2", "Aggregator ID: 1", 1)
     text = f"root@n1:~# cat /proc/net/bonding/bond0\n{both}\nroot@n1:~# \n"
-    origin, frames = read_pasted(text.encode(), texts_of(BUILTIN))
+    origin, frames = read_nodes(text.encode(), texts_of(BUILTIN))[0]
     session = Session(origin, BUILTIN, (BOND_UNBALANCED,))
     session.feed_all(frames)
     (found,) = session.head().judgement.findings

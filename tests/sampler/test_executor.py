@@ -1,13 +1,16 @@
-"""Serial executor: tasks take turns, and one that is slow or hangs stops no other."""
+"""Serial executor: tasks take turns, and one that hangs or computes for long stops no other."""
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from sdstop.sampler.executor import BLINK, SerialExecutor
+from sdstop.node.threads import blocked
+from sdstop.sampler.executor import BLINK, GREEDY, STALLED, SerialExecutor
 
 LONG = 10.0
 
@@ -17,7 +20,8 @@ class Node:
 
     def __init__(self) -> None:
         self.now = 100.0
-        self.executor = SerialExecutor(lambda: self.now)
+        self.sleeping: set[int] = set()
+        self.executor = SerialExecutor(lambda: self.now, self.sleeping.__contains__)
         self.ran: list[tuple[str, int]] = []
         self.released = threading.Event()
 
@@ -27,12 +31,34 @@ class Node:
 
         def run() -> None:
             self.ran.append((name, threading.get_ident()))
+            if hangs:
+                self.sleeping.add(threading.get_native_id())
             reached.set()
             if hangs:
                 assert self.released.wait(LONG)
 
         self.executor.put(run)
         return reached
+
+    def put_computing(self) -> Callable[[], Callable[[], float]]:
+        """Put a run that computes until released; return a function that waits for it and returns its CPU clock."""
+        reached, numbers = threading.Event(), list[int]()
+
+        def run() -> None:
+            self.ran.append(("computing", threading.get_ident()))
+            numbers.append(time.pthread_getcpuclockid(threading.get_ident()))
+            before = time.thread_time()
+            numbers.append(int(before * 1e9))
+            reached.set()
+            while not self.released.is_set():
+                pass
+
+        def started() -> Callable[[], float]:
+            assert reached.wait(LONG)
+            return lambda: time.clock_gettime(numbers[0]) - numbers[1] / 1e9
+
+        self.executor.put(run)
+        return started
 
     def rest(self) -> None:
         """Wait until the worker has seen the end of what it ran."""
@@ -108,9 +134,11 @@ def test_a_thread_that_was_left_ends_with_its_run(node: Node) -> None:
     hung = node.put("hung", hangs=True)
     node.executor.step()
     assert hung.wait(LONG)
+    (thread,) = node.alive()
+    behind = node.put("behind")
     node.now += 2 * BLINK
     node.executor.step()
-    (thread,) = node.alive()
+    assert behind.wait(LONG)
     node.released.set()
     thread.join(LONG)
     assert not thread.is_alive()
@@ -124,3 +152,72 @@ def test_a_run_that_fails_does_not_end_its_lane(node: Node) -> None:
     behind = node.put("behind")
     node.executor.step()
     assert behind.wait(LONG)
+
+
+def test_a_task_that_computes_keeps_its_turn_for_a_while(node: Node) -> None:
+    """Several that compute at once contend for Python's lock; one that computes for long delays the others."""
+    clock = node.put_computing()
+    behind = node.put("behind")
+    node.executor.step()
+    used = clock()
+    for _ in range(3):
+        node.now += BLINK
+        node.executor.step()
+    assert used() < GREEDY
+    assert node.names == ["computing"]
+    deadline = time.monotonic() + LONG
+    while used() < GREEDY and time.monotonic() < deadline:
+        time.sleep(0.01)
+    node.now += BLINK
+    node.executor.step()
+    assert behind.wait(LONG)
+    assert node.threads[0] != node.threads[1]
+
+
+def test_a_task_without_cpu_time_gives_way_wherever_it_waits(node: Node) -> None:
+    hung, behind = node.put("hung", hangs=True), node.put("behind")
+    node.executor.step()
+    assert hung.wait(LONG)
+    node.sleeping.clear()  # a kernel without names of functions, or a lock
+    for _ in range(2):
+        node.now += BLINK
+        node.executor.step()
+    assert node.names == ["hung"]
+    deadline = time.monotonic() + LONG
+    while not behind.wait(0.01) and time.monotonic() < deadline:  # what it took to begin to wait was CPU time
+        node.now += STALLED
+        node.executor.step()
+    assert node.names == ["hung", "behind"]
+
+
+def test_a_thread_that_reads_is_blocked_and_one_that_waits_for_a_lock_or_computes_is_not() -> None:
+    reader, writer = os.pipe()
+    released, stop = threading.Event(), threading.Event()
+
+    def compute() -> None:
+        while not stop.is_set():
+            pass
+
+    work: dict[str, Callable[[], object]] = {
+        "read": lambda: os.read(reader, 1), "lock": lambda: released.wait(LONG), "compute": compute,
+    }  # fmt: skip
+    threads = {name: threading.Thread(target=run, daemon=True) for name, run in work.items()}
+    try:
+        for thread in threads.values():
+            thread.start()
+        number = threads["read"].native_id
+        assert number is not None
+        deadline = time.monotonic() + LONG
+        while not blocked(number) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        found = {name: blocked(thread.native_id or 0) for name, thread in threads.items()}
+        assert found == {"read": True, "lock": False, "compute": False}
+        assert not blocked(2**22 + 1)  # no such thread
+    finally:
+        stop.set()
+        released.set()
+        os.write(writer, b"x")
+        for thread in threads.values():
+            thread.join(LONG)
+        os.close(reader)
+        os.close(writer)

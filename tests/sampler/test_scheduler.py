@@ -65,6 +65,10 @@ class Held(SerialExecutor):
         self.orders.remove(runner.execute)
         runner.execute()
 
+    def begin(self, runner: CollectorRunner) -> None:
+        """Let a run begin and not end."""
+        runner.began = self._clock()
+
 
 @pytest.fixture
 def rounds(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Table]:
@@ -182,6 +186,7 @@ class TestRounds:
     def test_what_runs_too_long_is_marked_in_every_frame(self, rounds: Callable[..., Table]) -> None:
         table = rounds([collector("a"), collector("b", deadline=2.0)])
         table.step()
+        table.executor.begin(table.runner("b"))
         marks = []
         for _ in range(5):
             table.step("a")
@@ -192,6 +197,30 @@ class TestRounds:
         table.step("b")
         table.step(after=0.25)
         assert table.frames[-1][3]["b"].duration is not None
+
+    def test_a_run_that_waits_for_its_turn_does_not_hang(self, rounds: Callable[..., Table]) -> None:
+        table = rounds([collector("a"), collector("b", deadline=2.0)])
+        table.step()
+        for _ in range(9):
+            table.step("a")
+            table.step(after=0.25)
+            assert "b" not in table.frames[-1][3]
+            table.step(after=0.75)
+
+    def test_a_run_that_reads_on_is_slow_until_it_takes_several_deadlines(self, rounds: Callable[..., Table]) -> None:
+        """Without CPU time every read takes long; a hung one takes longer than the deadline alone."""
+        table = rounds([collector("a"), collector("b", deadline=2.0)])
+        table.step()
+        runner = table.runner("b")
+        table.executor.begin(runner)
+        marked = []
+        for second in range(12):
+            runner.recording.asked = f"/{second}", 0.0, table.clock.now
+            table.step("a")
+            table.step(after=0.25)
+            marked.append("b" in table.frames[-1][3])
+            table.step(after=0.75)
+        assert marked == [False] * 11 + [True]
 
     def test_paces(self, rounds: Callable[..., Table]) -> None:
         table = rounds([collector("a"), collector("five", 5.0), collector("once", ONCE)])
@@ -503,17 +532,17 @@ class TestRest:
         assert self.rested(table).clock.now == 110.0  # the first sample, at 100, counts as work
         seconds = [self.second(table) for _ in range(33)]
         whole = [place for place, (began, _) in enumerate(seconds) if began != {"watcher"}]
-        assert whole == [3, 8, 13, 18, 23, 28]  # each five seconds after the round at 109
+        assert whole == [8, 18, 28]  # each ten seconds after the round at 109
         assert [place for place in whole if "slow" in seconds[place][0]] == [28]  # its last run was at 105
 
     def test_each_sample_is_sent_with_the_next_round_and_marked(self, table: Table) -> None:
         self.rested(table)
-        for _ in range(3):
+        for _ in range(8):
             assert self.second(table)[1] == []
         frames = self.second(table)[1]
         assert [(frame[1], set(frame[3]), frame[4]) for frame in frames] == [
-            *((at, {"watcher"}, True) for at in (110.0, 111.0, 112.0, 113.0)),
-            (114.0, {"watcher", "a"}, False),
+            *((110.0 + second, {"watcher"}, True) for second in range(9)),
+            (119.0, {"watcher", "a"}, False),
         ]
 
     def test_work_is_followed_at_once_by_all_that_is_due_and_the_samples_before_it(self, table: Table) -> None:
@@ -552,6 +581,7 @@ class TestRest:
         host = Hanging({"/work": 0, "/x": 1})
         table = self.rested(rounds([watcher(deadline=0.5), collector("a")], host, rest=RESTING))
         table.step(after=1.0)
+        table.executor.begin(table.runner("watcher"))
         table.step(after=0.3)
         assert table.launched() == {"watcher"}
         table.step(after=0.7)

@@ -9,7 +9,7 @@ from sdstop.collectors.kernel.names import disk_of
 from sdstop.collectors.kernel.readings import KernelComplaint, KernelLog, counted
 from sdstop.core import format as human
 from sdstop.core.evidence import Cite
-from sdstop.core.finding import Gap, Severity, Threshold, Unchecked, Value
+from sdstop.core.finding import Gap, Threshold, Unchecked, Value
 from sdstop.core.history import Window
 
 RECENT = Threshold("recent", 600.0, "age of messages in seconds above which they are history", "seconds")
@@ -133,10 +133,3 @@ def gap_in(log: KernelLog, *, requests: bool = False) -> Unchecked | None:
     if log.dropped:
         return Unchecked(f"{human.plural(log.dropped, 'message')} about further devices not listed")
     return None
-
-
-SEVERITIES: Mapping[LogEffect, Severity] = {
-    LogEffect.GONE: Severity.CRITICAL,
-    LogEffect.FAILED: Severity.WARNING,
-    LogEffect.DELAYED: Severity.WARNING,
-}

@@ -92,7 +92,7 @@ _WORDS: Mapping[str, str] = {
     "cluster-fs-stopped": "gfs2|dlm",
     "udev-stuck": "udev|blocked",
     "kernel-warning": "WARNING:",
-    "unnamed-fault": "error|fail|fatal|fault|timed? ?out|abort|offline|dead|lost",
+    "unnamed-fault": "error|fail|fatal|fault|timed? ?out|abort|offline|dead|lost|missing|panic|bad",
 }
 """Words to look for in the log by kind."""
 

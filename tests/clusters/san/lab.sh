@@ -34,7 +34,12 @@ $TARGET
 mkdir -p /run/lock/iscsi; echo InitiatorName=iqn.1993-08.org.debian:lab >/etc/iscsi/initiatorname.iscsi
 sed -i 's/^node.session.timeo.replacement_timeout.*/node.session.timeo.replacement_timeout = 5/; s/^node.conn\\[0\\].timeo.noop_out_interval.*/node.conn[0].timeo.noop_out_interval = 5/; s/^node.conn\\[0\\].timeo.noop_out_timeout.*/node.conn[0].timeo.noop_out_timeout = 5/' /etc/iscsi/iscsid.conf
 iscsid
-for i in 1 2; do iscsiadm -m discovery -t st -p 10.79.\$i.1 >/dev/null; done; iscsiadm -m node -L all | tail -2
+for i in 1 2; do iscsiadm -m discovery -t st -p 10.79.\$i.1 >/dev/null; done
+# One after the other: session1 and sda are on the second link, session2 and sdb on the first, whatever else runs.
+for i in 2 1; do
+  iscsiadm -m node -T $IQN -p 10.79.\$i.1 -l | tail -1
+  for n in \$(seq 100); do [ "\$(ls /sys/block | grep -c ^sd)" = \$((3 - i)) ] && break; sleep 0.2; done
+done
 echo 'defaults {
  user_friendly_names yes
  find_multipaths no
