@@ -98,10 +98,10 @@ def test_a_recording_of_version_2_is_continued_as_one_of_the_newest(tmp_path: Pa
     store.commit()
     store.close()
     with Recording(path) as recording:
-        assert [run for run, _ in recording.minutes()] == [1]
+        assert [run for run, _ in recording.minutes()] == [0, 0]
     record(path, ORIGIN, iter(Node().frames(70)))
     with Recording(path) as recording:
-        assert [run for run, _ in recording.minutes()] == [1, 1]
+        assert [run for run, _ in recording.minutes()] == [0, 0, 1, 1]
         assert recording.notes == []
     store = sqlite3.connect(path)
     assert store.execute("PRAGMA user_version").fetchone() == (VERSION,)  # older programs must not misread it
