@@ -7,8 +7,8 @@ Most evidence is text in which only numbers change. A version that differs in an
     8 0 sda 20 7 976
 
 Columns that do not change are not stored. The others are written by byte planes, because the high bytes of small
-differences are equal and deflate to almost nothing, in as many bytes as the largest difference needs. Reading returns
-every byte as it was written.
+differences are equal and deflate to almost nothing; the largest difference decides how many bytes each of them has.
+Reading returns every byte as it was written.
 """
 
 from __future__ import annotations

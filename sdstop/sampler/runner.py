@@ -52,7 +52,7 @@ def _part(collector: Collector) -> Callable[[str, bytes], bytes] | None:
 class FinishedRun(Struct, frozen=True):
     """A finished run: its start (monotonic), duration in seconds, and evidence.
 
-    Of a source that notices work that is all evidence, of any other what is new.
+    The evidence of a source that notices work is complete, that of any other without pieces that are known.
     """
 
     runner: CollectorRunner
