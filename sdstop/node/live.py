@@ -75,8 +75,8 @@ class LiveHost(Host):
         """Read the node below a root; a root that does not exist has no files.
 
         Only the commands that `collectors` declare are run, by `runner` if one is given, and only their questions and
-        those of psutil and udev are answered. `gateway` creates the client of the cluster's gateway. Queries rest by the
-        monotonic seconds of `clock`.
+        those of psutil and udev are answered. `gateway` creates the client of the cluster's gateway. Queries rest by
+        the monotonic seconds of `clock`.
         """
         self._root = "" if root == "/" else os.path.abspath(root)  # keeps bytes that are not UTF-8
         self._inside = os.path.realpath(root).rstrip("/")
