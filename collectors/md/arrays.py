@@ -175,7 +175,7 @@ def _shape(host: Host, md: mdstat.MdArray, base: str) -> _Shape:
 
 
 class _State(Struct, frozen=True):
-    """What changes without a sign in mdstat: what the array and its synchronization do, and what it holds back."""
+    """Facts that change without a sign in mdstat: state and action of an array, and the writes that it holds back."""
 
     state: str | None = None
     action: str | None = None

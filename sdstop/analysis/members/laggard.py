@@ -15,6 +15,7 @@ from sdstop.analysis.members.member_waits import (
     WRITES,
     SecondWaits,
     answered,
+    are_even,
     median_without,
     ratios_of,
     requests_of,
@@ -293,6 +294,8 @@ _TRIED = 3
 
 def _outliers(rows: Sequence[SecondWaits], excess: float, limits: StripeLimits, fewest: int) -> Iterator[_Candidate]:
     """Yield the outlying members with their waits and their peers' (medians over the seconds), the longest first."""
+    if are_even(rows, min(limits.slow_wait, limits.slow_of_two, limits.slow_of_three), excess):
+        return
     least = limits.crowded * len(rows)
     waits = {disk: median(found) for disk, found in waits_of(rows).items() if len(found) >= least}
     if len(waits) < fewest:
