@@ -75,6 +75,7 @@ SOURCES = (
     "fabric.sas",
     "fabric.hba",
     "fabric.hba_text",
+    "fabric.pcie",
     "fabric.fc",
     "fabric.rdma",
     "fabric.numa",

@@ -65,6 +65,7 @@ ORDER = (
     "fabric.phy_errors",
     "fabric.storage_port_errors",
     "fabric.pcie_degraded",
+    "fabric.pcie_errors",
     "fabric.hba_oversubscribed",
     "fabric.hba_unbalanced",
     "fabric.numa_remote_hba",

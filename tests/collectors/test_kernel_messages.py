@@ -21,6 +21,8 @@ transmit-hang node | i40e 0000:01:00.0: TX driver issue detected, PF reset issue
 transmit-hang node | tg3 0000:01:00.0 eth0: transmit timed out, resetting
 pcie-gone 0000:00:1c.0 | pcieport 0000:00:1c.0: pciehp: Slot(3): Link Down
 controller-fault 0000:00:1c.0 | pcieport 0000:00:1c.0: AER: device recovery failed
+link-slow 0000:00:1c.0 | pcieport 0000:00:1c.0: broken device, retraining non-functional downstream link at 2.5GT/s
+link-slow 0000:00:1c.0 | pcieport 0000:00:1c.0: retraining failed
 controller-fault 0000:65:00.0 | pci 0000:65:00.0: not ready 65535ms after bus reset; giving up
 controller-fault 0000:02:00.0 | megaraid_sas 0000:02:00.0: Fatal firmware error: Line 1100 in ../../raid/1078dma.c
 controller-reset 0000:02:00.0 | megaraid_sas 0000:02:00.0: waiting for controller reset to finish
