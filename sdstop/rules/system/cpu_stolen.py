@@ -65,7 +65,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 
 
 def _printed(window: Window, limits: Limits) -> Iterator[Verdict]:
-    """Judge what a tool printed: shares of all processors, of which the number is unknown."""
+    """Judge the output of a tool: shares of all processors, whose number is unknown."""
     row = cpu.worst(iter(window.rows(CpuReport).values()))
     if row is None:
         return
