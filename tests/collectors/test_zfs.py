@@ -371,7 +371,7 @@ errors: {errors}
 
 @pytest.mark.parametrize(("status", "errors", "state"), [
     ("One or more devices are faulted in response to IO failures.", "No known data errors", "SUSPENDED"),
-    ("The pool is suspended because multihost writes failed or were delayed;\n\tx", "No known data errors", "SUSPENDED"),
+    ("The pool is suspended because multihost writes failed;\n\tx", "No known data errors", "SUSPENDED"),
     ("x", "List of errors unavailable: pool I/O is currently suspended", "SUSPENDED"),
     ("One or more devices are faulted in response to persistent errors.", "No known data errors", "ONLINE"),
 ])  # fmt: skip
