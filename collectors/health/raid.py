@@ -295,7 +295,7 @@ _ALERTS = {"yes": True, "no": False}
 
 
 _SHOWN = ((megacli.PROGRAMS, megacli.parse), (arcconf.PROGRAMS, arcconf.parse), (sasircu.PROGRAMS, sasircu.parse))
-"""Programs that are never run, and parsers of what they print: others ask these controllers, or they write logs."""
+"""Programs that are never run, and parsers of their output: others ask these controllers, or they write logs."""
 
 
 def _shown(host: Host, drivers: Sequence[str]) -> Iterator[Reading]:
