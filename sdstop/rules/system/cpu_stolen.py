@@ -23,6 +23,8 @@ from sdstop.core.finding import (
     cites,
 )
 from sdstop.core.history import Window
+from sdstop.readings import cpu
+from sdstop.readings.cpu import CpuReport
 
 SUBJECT = "cpu"
 _ALL = "all"
@@ -46,6 +48,7 @@ class _Stolen(Struct, frozen=True):
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     rows = [(moment.started, row) for moment in window.moments(Cpu) if (row := moment.rows.get(_ALL)) is not None]
     if not rows:
+        yield from _printed(window, limits)
         return
     if len(rows) < 2:
         yield Unchecked("collecting data: 1 sample of processor time", SUBJECT, calm=True, gap=Gap.EARLY)
@@ -59,6 +62,46 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         yield Unchecked(so_far, SUBJECT, gap=Gap.EARLY)
     else:
         yield _finding(window, found, rows[-1][1], limits)
+
+
+def _printed(window: Window, limits: Limits) -> Iterator[Verdict]:
+    """Judge the output of a tool: shares of all processors, whose number is unknown."""
+    row = cpu.worst(iter(window.rows(CpuReport).values()))
+    if row is None:
+        return
+    found = _Stolen(0.0, row.stolen, row.wanted)
+    if found.share < limits["share"] or found.stolen < limits["printed"]:
+        yield RuledOut(SUBJECT, f"{row.tool}: {_said(found)} stolen by the hypervisor")
+        return
+    yield Finding(
+        severity=Severity.WARNING,
+        subject=SUBJECT,
+        title=f"CPU STOLEN: {human.percent(found.share)}% by hypervisor",
+        cause=f"Other guests got {human.percent(row.stolen)}% of all processor time, {_said(found)} here.",
+        impact=_impact(found),
+        values=(
+            Value("share", "processor time wanted and not received", found.share, "ratio", above=limits["share"]),
+            Value("stolen", "processor time stolen", row.stolen, "ratio", above=limits["printed"]),
+        ),
+        evidence=cites(window.cite(row)),
+        advice=(_STEP, *_COMMANDS),
+        refuted_by="st near 0 in vmstat 1 under the same load",
+        harmless_if=_HARMLESS,
+    )
+
+
+_STEP = "Move guests to another host, or reserve processors for this one."
+_COMMANDS = (
+    run("vmstat", "-w", "1", "5", note="column st"),
+    run("systemd-detect-virt", note="hypervisor"),
+)
+_HARMLESS = "the guest is paid to have a part of a processor only"
+
+
+def _impact(found: _Stolen) -> str:
+    if found.share >= 1:
+        return "No program runs, storage included."
+    return f"Work of a processor takes {1 / (1 - found.share):.1f} times as long, that of storage included."
 
 
 def _stolen(before: float, old: Cpu, now: float, new: Cpu) -> _Stolen:
@@ -81,9 +124,7 @@ def _finding(window: Window, found: _Stolen, row: Cpu, limits: Limits) -> Findin
         subject=SUBJECT,
         title=f"CPU STOLEN: {human.percent(found.share)}% by hypervisor",
         cause=f"Other guests got {human.number(found.stolen)} of {human.number(found.wanted)} processors wanted here.",
-        impact=f"Work of a processor takes {1 / (1 - found.share):.1f} times as long, that of storage included."
-        if found.share < 1
-        else "No program runs, storage included.",
+        impact=_impact(found),
         values=(
             Value("share", "processor time wanted and not received", found.share, "ratio", above=limits["share"]),
             Value("stolen", "processors stolen", found.stolen, "", above=limits["processors"]),
@@ -91,13 +132,9 @@ def _finding(window: Window, found: _Stolen, row: Cpu, limits: Limits) -> Findin
             Value("seconds", "measured for", found.seconds, "seconds"),
         ),
         evidence=cites(window.cite(row, "steal")),
-        advice=(
-            "Move guests to another host, or reserve processors for this one.",
-            run("vmstat", "-w", "1", "5", note="column st"),
-            run("systemd-detect-virt", note="hypervisor"),
-        ),
+        advice=(_STEP, *_COMMANDS),
         refuted_by="st near 0 in vmstat 1 under the same load",
-        harmless_if="the guest is paid to have a part of a processor only",
+        harmless_if=_HARMLESS,
     )
 
 
@@ -110,9 +147,11 @@ CPU_STOLEN = Rule(
     (
         Threshold("share", 0.25, "share of the wanted processor time that was stolen", "ratio"),
         Threshold("processors", 0.2, "processors stolen, below which it does not matter"),
+        Threshold("printed", 0.05, "share of all processor time stolen, where a tool prints it", "ratio"),
         Threshold("seconds", 20.0, "time over which it is measured", "seconds"),
     ),
+    instead=(CpuReport,),
     covers=(),
     view="host",
-    advice="Move guests to another host, or reserve processors for this one.",
+    advice=_STEP,
 )
