@@ -6,14 +6,13 @@ completion. Each second is judged once, when it is new.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
 from sdstop.analysis.members.column import Second, StripeLimits
 from sdstop.analysis.members.member_waits import ALL, answered, median_without, requests_of
-from sdstop.analysis.members.peer_samples import GroupColumns, recent, seconds_of
+from sdstop.analysis.members.peer_samples import GroupColumns, holds_since, recent, seconds_of
 from sdstop.core.averages import median
 from sdstop.core.history import Moment, Window
 from sdstop.readings.disk import DiskActivity
@@ -58,7 +57,11 @@ def relapse(
 ) -> Relapse | None:
     """Return the member that relapses most, None if there is none."""
     moments = recent(window, SECONDS, limits.seconds)
-    if not moments or _even_since(layout, moments, limits, rotational=rotational) <= moments[0].started:
+
+    def is_even(moment: Moment[DiskActivity]) -> bool:
+        return not _far(layout, moment, limits, rotational=rotational)
+
+    if not moments or holds_since(moments, ("no far", layout.key), (layout.columns, limits, rotational), is_even):
         return None
     spans = [moment.seconds or 0.0 for moment in moments]
     if len(layout.names) < (2 if mirrored else 3) or sum(spans) < WATCHED or max(spans) > LONGEST:
@@ -79,28 +82,6 @@ def relapse(
     found = [row[most] for row in rows if most in row]
     waits, peers = (median(each) for each in zip(*found, strict=True))
     return Relapse(most, spells, totals[most], sum(spans), waits, peers)
-
-
-def _even_since(
-    layout: GroupColumns, moments: Sequence[Moment[DiskActivity]], limits: StripeLimits, *, rotational: bool
-) -> float:
-    """Return the start of the first of the newest samples in a row in which no member is far slower; inf: not now.
-
-    It follows from that of the sample before, with which it is kept.
-    """
-    key = ("even since", layout.key)
-    kept = layout.columns, limits, rotational
-    since = math.inf
-    for moment in reversed(moments):
-        known: tuple[object, float] | None = moment.memo.get(key)
-        if known is not None and known[0] == kept:
-            since = min(since, known[1])
-            break
-        if _far(layout, moment, limits, rotational=rotational):
-            break
-        since = moment.started
-    moments[-1].memo[key] = kept, since
-    return since
 
 
 def _far(layout: GroupColumns, moment: Moment[DiskActivity], limits: StripeLimits, *, rotational: bool) -> Far:
