@@ -81,7 +81,7 @@ def holds_since(
     """Return whether something holds in each of these successive samples.
 
     The start of the samples in a row in which it holds is kept with the newest one, so that the next window has to ask
-    for its newest sample only. What is kept is about `of`: something else is asked again.
+    for its newest sample only. It is valid for `of` alone.
     """
     since = math.inf
     for moment in reversed(moments):
