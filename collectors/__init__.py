@@ -31,6 +31,7 @@ SOURCES = (
     "network.pause",
     "network.paths",
     "network.sessions",
+    "network.sessions_text",
     "network.session_states",
     "network.nvme_paths",
     "network.storage_peers",
