@@ -286,7 +286,7 @@ def _measured(second: Second, counted: float, parity: int, limits: StripeLimits)
     top = queues.index(max(queues))
     others = part * _kept_busy(len(columns) - 1, legs, outstanding * (queue - queues[top]))
     expected = part * _kept_busy(len(columns), legs, outstanding * queue)
-    # If chance hardly makes such a queue, the columns without the fullest are the yardstick: they can be busier than
+    # If chance does not explain such a queue, the other columns are the yardstick: they can be busier than
     # exponential services would make them. The parts of an update keep several columns busy together.
     used = min(1.0, (busy - times[top]) / (part * (len(columns) - 1))) if len(columns) > 1 else 1.0
     if others and len(columns) * used ** (queues[top] / part) < _BY_CHANCE:
