@@ -33,6 +33,8 @@ from sdstop.exporters.web.notifier import Notifier
 TEXTFILE_SECONDS = 15.0
 """Interval in seconds at which the textfile is written."""
 INTERRUPTED = 130
+_SOON, _SELDOM = 1.0, 2.0
+"""Seconds between ticks. Connections time out after 10 s and more."""
 _BACKLOG = 512
 """Listen backlog: connections that the kernel queues while the loop is busy."""
 
@@ -243,12 +245,12 @@ class Server:
                 self._say(f"sdstop: no local socket at {safe(local.path)}: {error.strerror or error}")
 
     async def _beat(self, ended: asyncio.Future[int]) -> int:
-        """Wait for the end, and call `_tick` once a second until then."""
+        """Wait for the end, and call `_tick` now and then until then."""
         loop = asyncio.get_running_loop()
         ticks: list[asyncio.TimerHandle] = []
 
         def tick() -> None:
-            ticks[:] = [loop.call_later(1.0, tick)]
+            ticks[:] = [loop.call_later(self._pause, tick)]
             self._tick(loop.time())
 
         ticks.append(loop.call_later(1.0, tick))
@@ -257,6 +259,12 @@ class Server:
             return await ended
         finally:
             ticks[0].cancel()
+
+    @property
+    def _pause(self) -> float:
+        """Seconds between ticks: few until systemd is notified, and while it expects signs of life."""
+        watchdog = self._notifier.watchdog
+        return _SOON if not self._told or (watchdog is not None and watchdog < 4 * _SELDOM) else _SELDOM
 
     def _tick(self, now: float) -> None:
         """Close timed-out connections, notify systemd, write the textfile."""
