@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean
 
+from sdstop.cli.command import collect_seldom
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.ceph.answers import DUMP, HEALTH, PERF, STATUS, TREE
 from sdstop.collectors.limits.cgroups import QUESTION
@@ -182,6 +183,7 @@ def main() -> None:
     parser.add_argument("--frames", type=int, default=30)
     parser.add_argument("--settled", type=int, default=SETTLED)
     options = parser.parse_args()
+    collect_seldom()
     full, bare = Node(), Node()
     for number in range(1, options.frames + options.settled + 1):
         full.second(number, evidence(options.groups, number))

@@ -199,7 +199,7 @@ class RecordingWriter:
             store.close()
             raise NotRecorded("exists and is not a recording")
         (version,) = store.execute("PRAGMA user_version").fetchone()
-        if tables and version not in {FIRST_VERSION, VERSION}:
+        if tables and not FIRST_VERSION <= version <= VERSION:
             store.close()
             raise NotRecorded(f"has version {version} of the recording's schema (supported: {VERSION})")
         if not tables:
@@ -217,9 +217,10 @@ class RecordingWriter:
             store.execute("CREATE INDEX changed_blocks ON changed (block)")
             store.execute("COMMIT")
             store.execute("PRAGMA wal_checkpoint(PASSIVE)")
-        elif version == FIRST_VERSION:
+        elif version < VERSION:
             store.execute("BEGIN IMMEDIATE")
-            store.execute(TABLES["minute"])
+            if version == FIRST_VERSION:
+                store.execute(TABLES["minute"])
             store.execute(f"PRAGMA user_version = {VERSION}")
             store.execute("COMMIT")
         return store

@@ -14,7 +14,8 @@ from sdstop.core.form import Form, Several
 from sdstop.core.host import Absent, Host, Malformed
 from sdstop.core.model import Reading
 from sdstop.core.text import added
-from sdstop.readings import service
+from sdstop.readings import cpu, service
+from sdstop.readings.cpu import CpuReport
 from sdstop.readings.disk import DiskActivity, device_name
 from sdstop.readings.service import Service
 from sdstop.readings.sysstat import BANNER_FORM, distance, interval_of, unseparated, without_host
@@ -179,13 +180,15 @@ def read(host: Host) -> Iterable[Reading]:
     Raises Absent if no run has disk activity, Malformed if a run has rows but not the columns of `-x`.
     """
     found: dict[str, tuple[DiskActivity | None, Service]] = {}
+    processors: CpuReport | None = None
     problem: Absent | Malformed = Absent(
         "cmd:iostat -x", "none recorded; not used on a live node, which has /proc/diskstats", recorded=False
     )
     for command in host.recorded("iostat"):
         origin = f"slug:{command}" if slug(command) == command else f"cmd:{command}"
         try:
-            report, seconds = newest(printed(host.recorded_output(command).text), command)
+            text = host.recorded_output(command).text
+            report, seconds = newest(printed(text), command)
         except (Absent, Malformed) as error:
             problem = error
             continue
@@ -194,12 +197,13 @@ def read(host: Host) -> Iterable[Reading]:
         ]
         if report and not any(each for _, each in rows):
             problem = Malformed(f"{command}: no columns of iostat -x")
+        processors = processors or cpu.iostat(text, origin)
         for activity, each in rows:
             if each is not None:
                 found.setdefault(each.device, (activity, each))
     if not found:
         raise problem
-    return [row for pair in found.values() for row in pair if row is not None]
+    return [*(row for pair in found.values() for row in pair if row is not None), *filter(None, [processors])]
 
 
 _HEADING = r"Device:?\s.*%util|\s+r/s\s.*\sDevice$|Device:?\s+tps\s+\w+_read/s"
@@ -207,7 +211,7 @@ IOSTAT = Collector(
     "iostat",
     "Recorded iostat -x",
     read,
-    (DiskActivity, Service),
+    (DiskActivity, Service, CpuReport),
     (
         Need(
             "cmd:iostat *",
@@ -221,7 +225,7 @@ IOSTAT = Collector(
         Form(
             key="cmd:iostat -x",
             first=rf"{BANNER_FORM}(?:avg-cpu|Device|.*\sDevice$)|{_HEADING}",
-            reads="requests, waits, queue and utilization of disks",
+            reads="requests, waits, queue and utilization of disks; stolen processor time",
             versions="sysstat 9.1 and later",
             several=Several.JOINED,
             intervals=True,

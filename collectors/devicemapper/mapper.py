@@ -14,6 +14,7 @@ from sdstop.core.form import Form
 from sdstop.core.host import Absent, Host
 from sdstop.core.joins import GroupKind, Identity, Naming, Peers, Stated, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
+from sdstop.core.text import whole
 
 BLOCK = "/sys/block"
 
@@ -57,6 +58,10 @@ class MappedDevice(Reading, frozen=True):
     ]
     segments: Annotated[int, Metric("Segments", "Number of segments", setting=True)]
     size: Annotated[int, Metric("Size", "Size of the mapping", "bytes", setting=True)]
+    delay: Annotated[
+        float | None,
+        Metric("Delay", "Longest time for which a delay target holds back requests", "seconds", setting=True),
+    ] = None
 
 
 def read(host: Host) -> Iterable[Reading]:
@@ -82,7 +87,19 @@ def read(host: Host) -> Iterable[Reading]:
             ",".join(dict.fromkeys(part.target for part in parts)),
             len(parts),
             sum(part.length for part in parts),
+            max((each for part in parts if (each := _delay(part)) is not None), default=None),
         )
+
+
+def _delay(segment: Segment) -> float | None:
+    """Return the longest delay of a segment in seconds, None if its target is another.
+
+    0 2097152 delay 8:16 0 0 8:16 0 50         reads at once, writes after 50 ms (drivers/md/dm-delay.c)
+    """
+    if segment.target != "delay":
+        return None
+    times = [whole(word) for word in segment.text.split()[2::3]]
+    return max((each for each in times if each is not None), default=0) / 1000
 
 
 def _known(host: Host) -> dict[str, dmtable.Mapping]:

@@ -191,9 +191,13 @@ PATTERNS = (
     pattern(
         "qla2xxx",
         _QLA + _NUMBER + r"(?:Exchange starvation-?\. Resetting RISC|Adapter reset needed"
-        r"|(?:[\w ]{1,40}: )?Performing ISP error recovery|ADAPTER RESET ISSUED|BUS RESET ISSUED)",
+        r"|ADAPTER RESET ISSUED|BUS RESET ISSUED)",
         "controller-reset",
         LogPlace.PCI,
+    ),
+    # Also printed when the driver is removed.
+    pattern(
+        "Performing ISP error recovery", _QLA + _NUMBER + r"Performing ISP error recovery", "hba-event", LogPlace.PCI
     ),
     pattern("Dropped frame(s)", _QLA + _NUMBER + r"Dropped frame\(s\) detected", "transport-error", LogPlace.PCI),
     pattern("Over Temperature:", _LPFC + r"3190 Over Temperature:\d{1,4} Celsius", "controller-hot", LogPlace.PCI),

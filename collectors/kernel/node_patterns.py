@@ -237,6 +237,13 @@ PATTERNS = (
         LogPlace.PCI,
     ),
     pattern(
+        "retraining ",
+        r"\S{1,40} " + _PCI + r": (?:broken device, retraining non-functional downstream link at [\d.]{1,5} ?GT/s"
+        r"|retraining failed)",
+        "link-slow",
+        LogPlace.PCI,
+    ),
+    pattern(
         "device recovery failed",
         r"pcieport " + _PCI + r": AER: device recovery failed",
         "controller-fault",

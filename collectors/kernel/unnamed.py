@@ -40,7 +40,7 @@ _FAULT = (
     r"|could not|couldn't|cannot|can't|invalid|mismatch|unrespons|blocklist|unresolved|died|panic|crash|missing\b"
     r"|not (?:ready|present|operational|online)\b|no longer present|is gone\b|\bhang\b|\bbad\b|out of (?:range|bounds)"
     r"|overlaps|inconsist|illegal|overflow|overrun|expired|depleted|compromised|unserviceable|congestion"
-    r"|duplicate|beyond end|un-?powered|requires firmware update|has been removed|smaller than sectors)"
+    r"|beyond end|un-?powered|requires firmware update|has been removed|smaller than sectors)"
 )
 _HARMLESS = expression(
     r"errors=|no errors?\b|0 errors|without errors?|error recovery|error log|error count|timeout set|timeout=|"

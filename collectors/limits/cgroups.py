@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from sdstop.collectors.limits.controlgroup import (
@@ -12,6 +13,7 @@ from sdstop.collectors.limits.controlgroup import (
     UNIFIED,
     V1,
     GroupIoTotals,
+    Throttle,
     Throttles,
     group_name,
     joined,
@@ -22,8 +24,8 @@ from sdstop.collectors.limits.controlgroup import (
     parse_stat,
 )
 from sdstop.core.collector import Collector, Need, Question
+from sdstop.core.columns import Batch
 from sdstop.core.host import Absent, Host, Malformed, TimedOut, Unreadable
-from sdstop.core.model import Reading
 from sdstop.readings.disk import device_name
 from sdstop.readings.limit import CGROUP, READ, USE, WRITE, Limit, limited
 
@@ -34,14 +36,17 @@ DEEPEST = 16
 """Maximum depth of groups searched in captures that have only files."""
 
 
-def read(host: Host) -> Iterable[Reading]:
-    """Return a row for each group, device and direction with a limit. Raise Absent if no group has one."""
+def read(host: Host) -> Iterable[Batch]:
+    """Yield a row for each group, device and direction with a limit. Raise Absent if no group has one."""
     v2, v1 = _limited(host)
-    rows = [row for path in v2 for row in _version2(host, path)]
-    rows += [row for path in v1 for row in _version1(host, path)]
-    if not rows:
+    found = _Found(host)
+    for path in v2:
+        _version2(found, path)
+    for path in v1:
+        _version1(found, path)
+    if not found.rows:
         raise Absent(ROOT, "no cgroup I/O limits")
-    return rows
+    yield found.batch()
 
 
 def limited_groups(host: Host) -> dict[str, Any]:
@@ -109,20 +114,98 @@ def _groups(host: Host, folder: str, name: str, level: int) -> Iterator[str]:
                 yield from _groups(host, f"{folder}/{entry}", name, level + 1)
 
 
-def _version2(host: Host, path: str) -> Iterator[Limit]:
-    base = f"{ROOT}{path}"
-    throttles = parse_max(host.maybe(f"{base}/io.max") or "")
+_Row = tuple[str, str, str, str, str, int | None, int | None, str, str, str, str]
+_STILL = (
+    "volume", "owner", "kind", "direction", "limited", "iops", "bandwidth", "device", "origin", "needle", "used_origin",
+)  # fmt: skip
+"""Fields that change only with a limit; the others are counters."""
+
+
+class _Found:
+    """Limits of the groups read so far: the constant fields of each row, and a column for each counter."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self.rows: list[_Row] = []
+        self._requests: list[int | None] = []
+        self._bytes: list[int | None] = []
+        self._stalled: list[float | None] = []
+        self._devices: dict[str, str] = {}
+
+    def add(
+        self,
+        path: str,
+        throttles: Throttles,
+        passed: Mapping[str, GroupIoTotals] | None,
+        pressure: float | None,
+        origins: tuple[str, str],
+        used: str,
+    ) -> None:
+        """Add the limits of a group: `origins` are the keys of those on reads and on writes, `used` that of the use."""
+        for number, ways in throttles.items():
+            device = self._device(number)
+            # A device without a line in io.stat received no requests from this group.
+            done = passed.get(number, _NOTHING) if passed is not None else None
+            rows = _still(path, number, device, ways, origins, used if done is not None else "")
+            self.rows += rows
+            for row in rows:
+                reads = row[3] == READ
+                self._requests.append(None if done is None else done.reads if reads else done.writes)
+                self._bytes.append(None if done is None else done.read_bytes if reads else done.write_bytes)
+                self._stalled.append(pressure)
+
+    def batch(self) -> Batch:
+        """Return all rows."""
+        values: dict[str, list[Any]] = {
+            "used_requests": self._requests, "used_bytes": self._bytes, "stalled": self._stalled,
+        }  # fmt: skip
+        for name, column in zip(_STILL, zip(*self.rows, strict=True), strict=True):
+            values[name] = list(column)
+        return Batch(Limit, values)
+
+    def _device(self, number: str) -> str:
+        """Return the name of a device, or its number."""
+        known = self._devices.get(number)
+        if known is None:
+            name = self.host.target(f"/sys/dev/block/{number}") or _called(self.host, number)
+            known = self._devices[number] = device_name(name) if name else number
+        return known
+
+
+_NOTHING = GroupIoTotals()
+_MOST = 16384
+"""Limited groups whose constant fields are kept from one reading to the next."""
+_throttles = lru_cache(_MOST)(parse_max)
+
+
+@lru_cache(_MOST)
+def _still(
+    path: str, number: str, device: str, ways: tuple[Throttle, Throttle], origins: tuple[str, str], used: str
+) -> tuple[_Row, ...]:
+    """Return the constant fields of a group's limits on a device, for each direction with a limit."""
+    return tuple(
+        (
+            device, group_name(path), CGROUP, way, limited(throttle.iops, throttle.bytes), throttle.iops,
+            throttle.bytes, device, origin, f"{number} ", used,
+        )
+        for way, throttle, origin in zip((READ, WRITE), ways, origins, strict=True) if throttle.is_set
+    )  # fmt: skip
+
+
+def _version2(found: _Found, path: str) -> None:
+    host, base = found.host, f"{ROOT}{path}"
+    limits, used = f"{base}/io.max", f"{base}/io.stat"
+    throttles = _throttles(host.maybe(limits) or "")
     if not throttles:
         return
-    stat = host.maybe(f"{base}/io.stat")
+    stat = host.maybe(used)
     passed = parse_stat(stat) if stat is not None else None
     pressure = parse_pressure(host.maybe(f"{base}/io.pressure") or "")
-    origins = dict.fromkeys((READ, WRITE), f"{base}/io.max")
-    yield from _rows(host, path, throttles, passed, pressure, origins, f"{base}/io.stat")
+    found.add(path, throttles, passed, pressure, (limits, limits), used)
 
 
-def _version1(host: Host, path: str) -> Iterator[Limit]:
-    base = f"{V1}{path}/blkio.throttle."
+def _version1(found: _Found, path: str) -> None:
+    host, base = found.host, f"{V1}{path}/blkio.throttle."
     texts = {name: host.maybe(f"{base}{name}_device") or "" for name in THROTTLES}
     throttles = joined({name: parse_device(text, name) for name, text in texts.items()})
     if not throttles:
@@ -138,40 +221,14 @@ def _version1(host: Host, path: str) -> Iterator[Limit]:
             for number in counts
         }
     pressure = parse_pressure(host.maybe(f"{UNIFIED}{path}/io.pressure") or "") if path else None
-    origins = {
-        way: next(
+    reads, writes = (
+        next(
             (f"{base}{way}_{unit}_device" for unit in ("iops", "bps") if texts[f"{way}_{unit}"]),
             f"{base}{way}_bps_device",
         )
         for way in (READ, WRITE)
-    }
-    yield from _rows(host, path, throttles, passed, pressure, origins, f"{base}io_serviced")
-
-
-def _rows(
-    host: Host,
-    path: str,
-    throttles: Throttles,
-    passed: Mapping[str, GroupIoTotals] | None,
-    pressure: float | None,
-    origins: Mapping[str, str],
-    used: str,
-) -> Iterator[Limit]:
-    for number, ways in throttles.items():
-        name = host.target(f"/sys/dev/block/{number}") or _called(host, number)
-        device = device_name(name) if name else number
-        # A device without a line in io.stat received no requests from this group.
-        done = passed.get(number, GroupIoTotals()) if passed is not None else None
-        for way, throttle in zip((READ, WRITE), ways, strict=True):
-            if throttle.is_set:
-                requests = None if done is None else done.reads if way == READ else done.writes
-                moved = None if done is None else done.read_bytes if way == READ else done.write_bytes
-                yield Limit(
-                    device, group_name(path), CGROUP, way, limited(throttle.iops, throttle.bytes),
-                    throttle.iops, throttle.bytes, device=device, used_requests=requests, used_bytes=moved,
-                    stalled=pressure, origin=origins[way], needle=f"{number} ",
-                    used_origin=used if done is not None else "",
-                )  # fmt: skip
+    )
+    found.add(path, throttles, passed, pressure, (reads, writes), f"{base}io_serviced")
 
 
 CGROUPS = Collector(

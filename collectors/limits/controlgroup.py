@@ -29,6 +29,12 @@ OWN_FILES = (
 """Name prefixes of the kernel's own files in a group; all other entries are groups."""
 
 _NUMBER = expression(r"[0-9]{1,10}:[0-9]{1,10}")
+_USUAL = expression(
+    r"(?m)^([0-9]{1,10}:[0-9]{1,10}) rbytes=([0-9]{1,19}) wbytes=([0-9]{1,19}) rios=([0-9]{1,19}) wios=([0-9]{1,19})"
+    r" dbytes=[0-9]{1,19} dios=[0-9]{1,19}$"
+)
+"""A line of io.stat without numbers of further controllers."""
+_PRESSURE = expression(r"some (?:avg[0-9]+=[0-9.]+ )*total=([0-9]{1,19})(?:\n|$)")
 _KEYS = {"rbps": "read_bps", "wbps": "write_bps", "riops": "read_iops", "wiops": "write_iops"}
 _LARGEST = 1 << 64
 
@@ -84,6 +90,11 @@ def parse_stat(text: str) -> dict[str, GroupIoTotals]:
     Raises Malformed.
     """
     found = {}
+    usual = _USUAL.findall(text)
+    if len(usual) == text.count("\n") + 1:
+        for number, read_bytes, write_bytes, reads, writes in usual:
+            found[number] = GroupIoTotals(int(reads), int(read_bytes), int(writes), int(write_bytes))
+        return found
     for number, words in _lines(text, "io.stat"):
         known = {}
         for word in words:
@@ -106,6 +117,9 @@ def parse_pressure(text: str) -> float | None:
     single task that always waits while alternating between two CPUs counts as half. Requests without a waiting task
     (libaio, io_uring) are not counted. Raises Malformed.
     """
+    usual = _PRESSURE.match(text)
+    if usual is not None:
+        return int(usual[1]) / 1e6
     for line in text.splitlines():
         words = line.split()
         if words[:1] == ["some"]:

@@ -23,6 +23,8 @@ from sdstop.core.form import Form, FormOutput, outputs
 from sdstop.core.host import Absent, Host, Malformed
 from sdstop.core.model import Reading
 from sdstop.core.text import decimal, whole
+from sdstop.readings import cpu
+from sdstop.readings.cpu import CpuReport
 
 _LOAD = expression(r"load average: +(\d{1,6}[.,]\d\d), +(\d{1,6}[.,]\d\d), +(\d{1,6}[.,]\d\d)")
 _UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
@@ -209,12 +211,19 @@ def read(host: Host) -> Iterable[Reading]:
     return [*joined, *(row for row in rows if not isinstance(row, Node))]
 
 
+def _processors(host: Host) -> Iterator[CpuReport]:
+    for form, parse in ((VMSTAT, cpu.vmstat), (TOP, cpu.top)):
+        reports = (parse(output.text, output.key) for output in outputs(host, form))
+        yield from list(filter(None, reports))[:1]
+
+
 def _read(host: Host) -> Iterator[Reading]:
     for form, parse in ((UPTIME, _load), (VMSTAT, _vmstat), (TOP, _top)):
         for output in outputs(host, form):
             yield parse(output.text)
     for output in outputs(host, FREE):
         yield _free(output)
+    yield from _processors(host)
     listed: dict[int, BlockedTask] = {}
     whole_list = False
     for form in (TOP, PS):
@@ -258,14 +267,14 @@ FREE = Form(
 VMSTAT = Form(
     key="cmd:vmstat",
     first=r"procs -+memory-+ -+swap-+ -+io-+ -+system-+ -+cpu-+|procs +memory +swap +io +system +cpu",
-    reads="runnable tasks, and tasks that wait for I/O",
+    reads="runnable tasks, tasks that wait for I/O, stolen processor time",
     versions="procps 3 and later",
     goes_on=r" *r +b +swpd .*| *\d+ +\d+ +\d+ .*|procs -.*",
 )
 TOP = Form(
     key="cmd:top",
     first=r"top - \d\d:\d\d:\d\d up ",
-    reads="load, memory, and the tasks in D state that it lists",
+    reads="load, memory, stolen processor time, and the tasks in D state that it lists",
     versions="procps 3 and later",
 )
 PS = Form(
@@ -282,7 +291,7 @@ REPORTS = Collector(
     "node-reports",
     "Load, memory and blocked tasks in recorded output of procps",
     read,
-    (Node, BlockedTask, BlockedTasks),
+    (Node, BlockedTask, BlockedTasks, CpuReport),
     (
         Need("cmd:uptime*", "load, from captures only; never run"),
         Need("cmd:free*", "memory, from captures only"),

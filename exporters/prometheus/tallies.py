@@ -8,7 +8,7 @@ A counter starts at 0 with this process, never decreases, and is absent while it
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 from sdstop.analysis.disks.saturation import BUSY, QUEUE, depth
@@ -19,13 +19,15 @@ from sdstop.analysis.members.stripe import crowd
 from sdstop.analysis.rebuilds.rebuilding import rebuild_analyses
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.md.readings import Array, Member
+from sdstop.core.columns import Columns
 from sdstop.core.diagnosis import Judgement
 from sdstop.core.guard import Guard, Part
 from sdstop.core.history import Moment, Window
 from sdstop.core.model import Kind, Label, Metric, Name, Reading, Source, Unplaced
+from sdstop.core.snapshot import Run
 from sdstop.exporters.prometheus.stages import PACE, PathStage, path_stages
 from sdstop.readings.disk import DISKSTATS, Disk, DiskActivity
-from sdstop.readings.limit import Limit, LimitUse
+from sdstop.readings.limit import Limit, LimitUse, request_weight
 from sdstop.readings.rebuild import Rebuild
 
 AT_LIMIT = 0.95
@@ -234,12 +236,9 @@ class EventCounters:
             if used is None or run.seconds is None or run.started == self._read.get(run.collector):
                 continue
             self._read[run.collector] = run.started
-            for key, row in used.items():
-                limit = known.get(key)
-                if isinstance(row, LimitUse) and limit is not None:
-                    share = _share(limit, row)
-                    if share is not None:
-                        spent[key] = run.seconds if share >= AT_LIMIT else 0.0
+            for key, share in zip(used, _shares(run), strict=True):
+                if share is not None and key in known:
+                    spent[key] = run.seconds if share >= AT_LIMIT else 0.0
         if spent or self.rows[LimitSaturation]:
             self._count(LimitSaturation, spent, known)
 
@@ -267,16 +266,23 @@ class EventCounters:
             self._totals = {(of, key): n for (of, key), n in self._totals.items() if of is not family or key in rows}
 
 
-def _share(limit: Limit, used: LimitUse) -> float | None:
-    """Return the used share of the tighter limit; None without a limit or if the use is shared by several."""
-    if used.sharers > 1:
-        return None
-    shares = []
-    if limit.iops and used.requests_per_second is not None:
-        shares.append(used.requests_per_second * limit.weight(used.request_size) / limit.iops)
-    if limit.bandwidth and used.bytes_per_second is not None:
-        shares.append(used.bytes_per_second / limit.bandwidth)
-    return max(shares, default=None)
+def _shares(run: Run) -> Iterator[float | None]:
+    """Yield the used share of the tighter limit of each row; None without a limit or if several share the use."""
+    limits, used = run.tables[Limit], run.tables[LimitUse]
+    assert isinstance(limits, Columns)  # noqa: S101  # both are numerous
+    assert isinstance(used, Columns)  # noqa: S101
+    places = limits.beside(used)
+    bounds = [
+        [limits.column(name)[at] for at in places if at is not None] for name in ("iops", "bandwidth", "iops_size")
+    ]
+    uses = map(used.column, ("requests_per_second", "bytes_per_second", "request_size", "sharers"))
+    for iops, bandwidth, large, requests, moved, size, sharers in zip(*bounds, *uses, strict=True):
+        shares = []
+        if iops and requests is not None:
+            shares.append(requests * request_weight(size, large) / iops)
+        if bandwidth and moved is not None:
+            shares.append(moved / bandwidth)
+        yield max(shares, default=None) if sharers == 1 else None
 
 
 def _saturated(window: Window, last: Moment[DiskActivity], disks: Collection[str] | None) -> dict[Hashable, float]:

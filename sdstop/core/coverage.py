@@ -5,12 +5,14 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from sdstop.core.columns import Columns
 from sdstop.core.evidence import Defect, Outcome
 from sdstop.core.expression import expression
 from sdstop.core.finding import Covers, Finding, Gap, Rule, RuledOut, Unchecked, Verdict, of_rule, unchecked
@@ -121,20 +123,44 @@ def names_in(subject: str) -> Iterator[str]:
 
 def covered(shot: Snapshot, covers: Iterable[Covers]) -> Iterator[tuple[str, Callable[[], Iterable[str]]]]:
     """Yield each thing to which a verdict is owed: its name, and how to get all of its names."""
-    return ((name, partial(_all_names, each, row, name)) for each, row, name in _covered(shot, covers))
+    return ((name, partial(_all_names, each, row, name)) for each, row, name in _owed(shot, covers, frozenset()))
 
 
-def _covered(shot: Snapshot, covers: Iterable[Covers]) -> Iterator[tuple[Covers, Reading, str]]:
+def _owed(shot: Snapshot, covers: Iterable[Covers], judged: AbstractSet[str]) -> Iterator[tuple[Covers, Reading, str]]:
+    """Yield the things to which a verdict is owed, without those of these names."""
     for each in covers:
         rows = shot.rows(each.family)
         if not rows:
             continue
-        first = _first_name(each)
-        for row in rows.values():
-            if each.where is None or each.where(row):
-                name = first(row)
-                if name:
-                    yield each, row, name
+        if isinstance(rows, Columns):
+            names: _Names = rows.once(("covered", each), partial(_names, each))
+            if not names.every <= judged:
+                yield from ((each, rows.row(place), name) for place, name in names.placed if name not in judged)
+        else:
+            yield from ((each, row, name) for row, name in _named(each, rows.values()) if name not in judged)
+
+
+class _Names(NamedTuple):
+    """Names of the things in a table to which a verdict is owed, and the places of their rows."""
+
+    every: AbstractSet[str]
+    placed: Sequence[tuple[int, str]]
+
+
+def _names(covers: Covers, rows: Iterator[Reading]) -> _Names:
+    found = []
+    for place, row in enumerate(rows):
+        found += [(place, name) for _, name in _named(covers, (row,))]
+    return _Names(frozenset(name for _, name in found), found)
+
+
+def _named(covers: Covers, rows: Iterable[Reading]) -> Iterator[tuple[Reading, str]]:
+    first = _first_name(covers)
+    for row in rows:
+        if covers.where is None or covers.where(row):
+            name = first(row)
+            if name:
+                yield row, name
 
 
 def _first_name(covers: Covers) -> Callable[[Any], str | None]:
@@ -172,8 +198,8 @@ def _missing(window: Window, rule: Rule, said: Sequence[Verdict]) -> Iterator[Un
             return  # it holds for the whole node
         for subject in subjects:
             judged.update(names_in(subject))
-    missing = [name for covers, row, name in _covered(window.now, rule.covered)
-               if name not in judged and judged.isdisjoint(_all_names(covers, row, name))]  # fmt: skip
+    missing = [name for covers, row, name in _owed(window.now, rule.covered, judged)
+               if judged.isdisjoint(_all_names(covers, row, name))]  # fmt: skip
     if missing:  # a subject may be another name of the thing
         things = {id(thing) for name in judged if (thing := window.topology.find(name)) is not None}
         missing = [n for n in missing if (thing := window.topology.find(n)) is None or id(thing) not in things]

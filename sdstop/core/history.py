@@ -8,10 +8,11 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct, field
 
+from sdstop.core.columns import Columns
 from sdstop.core.evidence import Cite, Evidence, readable
 from sdstop.core.excerpt import EXCERPT, beginning, json_excerpt, text_excerpt
 from sdstop.core.model import Reading, Rows
-from sdstop.core.snapshot import LARGE, ColumnarRows, DerivedRows, Run, Snapshot, age
+from sdstop.core.snapshot import LARGE, Run, Snapshot, age, is_derived
 from sdstop.core.topology import Topologies, Topology
 
 R = TypeVar("R", bound=Reading)
@@ -178,7 +179,7 @@ def _tables(shot: Snapshot) -> dict[type[Reading], Rows]:
     for run in shot.runs.values():
         for family, rows in (run.last.tables if run.last is not None else {}).items():
             found.setdefault(family, rows)
-    return {family: rows for family, rows in found.items() if not isinstance(rows, DerivedRows)}
+    return {family: rows for family, rows in found.items() if not is_derived(rows)}
 
 
 _Course = tuple[Run, Moment[Any], int]
@@ -286,7 +287,7 @@ class History:
         self._keep = keep
         self._large = large
         self._ring: deque[Snapshot] = deque()
-        self._packed: dict[str, Sequence[tuple[Rows, ColumnarRows]]] = {}
+        self._packed: dict[str, Sequence[tuple[Rows, Columns]]] = {}
         self.topologies = Topologies() if topologies is None else topologies.copy()
         self._distinct = DistinctRuns()
 

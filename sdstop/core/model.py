@@ -212,6 +212,7 @@ class Reading(Struct, frozen=True, gc=False):
     collector that has rows is used. A `remembered` family, which must be small, keeps history beyond the window (a
     number: for that number of runs).
     A `crowded` family is displayed with the largest rows first; rows whose numbers are all 0 are only counted.
+    Tables of a `numerous` family are columns (sdstop.core.columns).
 
     `rows_of` is the location of a row in the raw evidence, `fields_of` that of single fields read elsewhere. A family
     whose locations depend on more than its fields overrides `source`. `things` are the things named by a row (the
@@ -227,6 +228,7 @@ class Reading(Struct, frozen=True, gc=False):
     joined: ClassVar[bool] = False
     remembered: ClassVar[int] = False
     crowded: ClassVar[bool] = False
+    numerous: ClassVar[bool] = False
     rows_of: ClassVar[Sources | Unplaced | None] = None
     fields_of: ClassVar[Mapping[str, Sources]] = {}
     things: ClassVar[Mapping[str, Identity]] = {}
@@ -413,9 +415,10 @@ Rows = Mapping[Hashable, Reading]
 class Derivation(Struct, frozen=True):
     """Derivation of rows of one family from two runs of another.
 
-    `make(before, after, seconds)` returns the derived row, or None if it cannot be computed.
+    `make(before, after, seconds)` returns the derived row, or None if it cannot be computed. That of a `numerous`
+    source gets both tables, as columns, and returns the derived one.
     """
 
     source: type[Reading]
     target: type[Reading]
-    make: Callable[[Any, Any, float], Reading | None]
+    make: Callable[[Any, Any, float], Any]

@@ -36,15 +36,18 @@ class RecordingHost(Host):
         wall: Callable[[], float] = time.time,
         listed: Listed | None = None,
         keep: Callable[[str, bytes], bytes] | None = None,
+        known: Callable[[Evidence], bool] | None = None,
     ) -> None:
         """Start with no evidence; `clock` returns monotonic, `wall` Unix seconds.
 
         `listed` shares directory listings of one sampling round: they are reused, and new ones are added.
         `keep` returns the part of a file that is kept, and returned to the caller, so that a replay reads the same.
+        Evidence that is `known` is not kept (None: all is).
         """
         self._host = host
         self._listed = listed
         self._keep = keep
+        self._known = known
         self._clock = clock
         self._wall = wall
         self.evidence: dict[str, Evidence] = {}
@@ -141,7 +144,7 @@ class RecordingHost(Host):
         except Unreadable as error:
             if not (isinstance(error, Absent) and not error.recorded):
                 outcome = _OUTCOMES.get(type(error), Outcome.FAILED)
-                self.evidence[key] = Evidence(key, outcome, b"", error.detail, taken, began, self._clock() - began)
+                self._note(Evidence(key, outcome, b"", error.detail, taken, began, self._clock() - began))
             raise
         finally:
             self.asked = None
@@ -151,8 +154,12 @@ class RecordingHost(Host):
         elif isinstance(answer, Reply):
             stderr, status = _headers(answer), answer.status
         duration = self._clock() - began
-        self.evidence[key] = Evidence(key, Outcome.OK, data, "", taken, began, duration, stderr, status)
+        self._note(Evidence(key, Outcome.OK, data, "", taken, began, duration, stderr, status))
         return answer
+
+    def _note(self, item: Evidence) -> None:
+        if self._known is None or not self._known(item):
+            self.evidence[item.key] = item
 
 
 def _headers(reply: Reply) -> bytes:

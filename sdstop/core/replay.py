@@ -12,6 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from sdstop.core.collector import LIVE, Collector, Command
+from sdstop.core.columns import Batch, Columns
 from sdstop.core.evidence import RAN, Defect, Evidence, Frame, Outcome, RunMark
 from sdstop.core.evidence_host import TREE, EvidenceHost
 from sdstop.core.expression import expression
@@ -19,7 +20,7 @@ from sdstop.core.format import safe
 from sdstop.core.guard import Guard, Part
 from sdstop.core.host import Absent, Denied, Failed, Malformed, TimedOut
 from sdstop.core.model import Reading, Rows, key_of
-from sdstop.core.snapshot import DerivedRows, Run, Snapshot, snapshot
+from sdstop.core.snapshot import Run, Snapshot, derived, snapshot
 
 _STILL = 5.0
 """Seconds after which evidence without a recorded new read is assumed to be unchanged."""
@@ -166,7 +167,7 @@ class Replay:
             for derivation in collector.derives:
                 earlier = last.tables.get(derivation.source)
                 if earlier is not None:
-                    tables[derivation.target] = DerivedRows(derivation, earlier, base[derivation.source], seconds)
+                    tables[derivation.target] = derived(derivation, earlier, base[derivation.source], seconds)
         taken = frame.taken - (frame.monotonic - mark.started)
         since, began = taken, mark.started
         if before is not None and before.outcome is outcome:
@@ -210,14 +211,7 @@ class Replay:
 
     def _parsed(self, collector: Collector) -> _Read:
         try:
-            tables: dict[type[Reading], dict[Any, Reading]] = {family: {} for family in collector.families}
-            keys: dict[type[Reading], Callable[[Reading], Hashable]] = {}
-            for reading in collector.read(self.host):
-                family = type(reading)
-                key = keys.get(family)
-                if key is None:  # read declarations on the first row: most families have none
-                    key = keys[family] = key_of(family)
-                tables[family][key(reading)] = reading
+            tables = self._tables(collector)
         except Absent as error:
             if not error.recorded and self.host.defects:  # it was recorded, and its content is lost
                 return Outcome.UNREAD, next(iter(self.host.defects)).text, {}, True
@@ -233,7 +227,32 @@ class Replay:
             begins = f"; {_begins(item)}" if item is not None else ""
             return Outcome.UNREAD, f"not understood: {error}{begins}", {}, True
         else:
-            return Outcome.OK, self._lacking(collector, tables), dict(tables), True
+            return Outcome.OK, self._lacking(collector, tables), tables, True
+
+    def _tables(self, collector: Collector) -> dict[type[Reading], Rows]:
+        """Run a collector and return its tables. Raises the same errors."""
+        tables: dict[type[Reading], dict[Any, Reading]] = {family: {} for family in collector.families}
+        columns: dict[type[Reading], Columns] = {}
+        keys: dict[type[Reading], Callable[[Reading], Hashable]] = {}
+        for reading in collector.read(self.host):
+            family = type(reading)
+            if isinstance(reading, Batch):
+                columns[reading.of] = Columns(reading.of, reading.values, self._like(collector, reading.of))
+                continue
+            key = keys.get(family)
+            if key is None:  # read declarations on the first row: most families have none
+                key = keys[family] = key_of(family)
+            tables[family][key(reading)] = reading
+        for family, rows in tables.items():
+            if family.numerous and family not in columns:
+                columns[family] = Columns.of(family, rows, self._like(collector, family))
+        return {**tables, **columns}
+
+    def _like(self, collector: Collector, family: type[Reading]) -> Columns | None:
+        """Return the table of the run before, which unchanged columns are shared with."""
+        before = self._runs.get(collector.name)
+        rows = None if before is None else before.tables.get(family)
+        return rows if isinstance(rows, Columns) else None
 
     def _recorded(self, keys: Iterable[str]) -> bool:
         """Return whether any of the requested evidence is recorded; without it an empty result is meaningless."""

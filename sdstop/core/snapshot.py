@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import operator
-from array import array
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from functools import cache
 from typing import Any, TypeVar, cast
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from sdstop.core.columns import Columns
 from sdstop.core.evidence import Defect, Outcome
-from sdstop.core.model import Derivation, Reading, Rows, schema
+from sdstop.core.model import Derivation, Reading, Rows
 
 R = TypeVar("R", bound=Reading)
 
@@ -68,7 +67,7 @@ class DerivedRows(Mapping[Hashable, Reading]):
         """Maximum number of rows."""
         return len(self._after)
 
-    def age(self, packed: Sequence[tuple[Rows, ColumnarRows]]) -> None:
+    def age(self, packed: Sequence[tuple[Rows, Columns]]) -> None:
         """Drop the derived rows, and replace source tables by their packed form where available."""
         self._aged = True
         self._made = {}
@@ -77,48 +76,17 @@ class DerivedRows(Mapping[Hashable, Reading]):
             self._after = small if self._after is rows else self._after
 
 
-class ColumnarRows(Mapping[Hashable, Reading]):
-    """Rows stored as columns of plain numbers, at a fifth of their size. Rows are created on access."""
-
-    def __init__(self, family: type[Reading], rows: Rows, like: ColumnarRows | None = None) -> None:
-        """Pack rows; columns equal to those of `like` are shared with it."""
-        self.family = family
-        self.index: Mapping[Hashable, int] = {key: place for place, key in enumerate(rows)}
-        known: Sequence[Sequence[Any] | None] = [None] * len(schema(family).columns)
-        if like is not None and list(like.index) == list(rows):
-            self.index, known = like.index, like.columns
-        self._names = tuple(column.name for column in schema(family).columns)
-        self._in_order = self._names == _positional(family)
-        getters = [operator.attrgetter(name) for name in self._names]
-        self.columns: list[Sequence[Any]] = [
-            _packed(list(map(get, rows.values())), old) for get, old in zip(getters, known, strict=True)
-        ]
-
-    def __getitem__(self, key: Hashable) -> Reading:
-        place = self.index[key]
-        make: Any = self.family
-        row: Reading
-        if self._in_order:  # half the time of names
-            row = make(*[column[place] for column in self.columns])
-        else:
-            row = make(**{name: column[place] for name, column in zip(self._names, self.columns, strict=True)})
-        return row
-
-    def __contains__(self, key: object) -> bool:
-        """Return whether there is a row, without making it."""
-        return key in self.index
-
-    def __iter__(self) -> Iterator[Hashable]:
-        return iter(self.index)
-
-    def __len__(self) -> int:
-        return len(self.index)
+def derived(derivation: Derivation, before: Rows, after: Rows, seconds: float) -> Rows:
+    """Return the rows derived from two runs that were `seconds` apart."""
+    if derivation.source.numerous:
+        made: Rows = derivation.make(before, after, seconds)
+        return made
+    return DerivedRows(derivation, before, after, seconds)
 
 
-@cache
-def _positional(family: type[Reading]) -> tuple[str, ...]:
-    """Return the fields that a row can be made of without naming them."""
-    return family.__match_args__
+def is_derived(rows: Rows) -> bool:
+    """Return whether rows follow from two runs of another family, of which they state nothing new."""
+    return isinstance(rows, DerivedRows) or (isinstance(rows, Columns) and rows.derived)
 
 
 class MergedRows(Mapping[Hashable, Reading]):
@@ -149,21 +117,6 @@ class MergedRows(Mapping[Hashable, Reading]):
     def __bool__(self) -> bool:
         """Return whether there are any rows."""
         return any(run.tables[self._family] for run in self._runs)
-
-
-def _packed(values: list[Any], known: Sequence[Any] | None) -> Sequence[Any]:
-    """Return a column in its smallest form, or `known` if it is equal."""
-    column: Sequence[Any] = values
-    if type(values[0]) is int:
-        for width in ("I", "q"):  # 32 bits hold most counts and all times
-            try:
-                column = array(width, values)
-                break
-            except OverflowError:
-                continue
-            except TypeError:  # None among the numbers
-                break
-    return known if known is not None and known == column else column
 
 
 class Run(Struct, frozen=True, eq=False):
@@ -243,18 +196,18 @@ class Snapshot(Struct, frozen=True, eq=False):
 
 
 def age(
-    run: Run, newer: Run, before: Sequence[tuple[Rows, ColumnarRows]], large: int = LARGE
-) -> Sequence[tuple[Rows, ColumnarRows]]:
+    run: Run, newer: Run, before: Sequence[tuple[Rows, Columns]], large: int = LARGE
+) -> Sequence[tuple[Rows, Columns]]:
     """Pack the tables with `large` rows of a run that is now rarely accessed, except those shared with `newer`.
 
     Return the tables with their packed forms; `before` is the value returned for the previous run.
     """
     tables = cast("dict[type[Reading], Rows]", run.tables)
-    done: list[tuple[Rows, ColumnarRows]] = []
+    done: list[tuple[Rows, Columns]] = []
     for family, rows in tables.items():
         if isinstance(rows, dict) and len(rows) >= large and newer.tables.get(family) is not rows:
             like = next((packed for _, packed in before if packed.family is family), None)
-            done.append((rows, ColumnarRows(family, rows, like)))
+            done.append((rows, Columns.of(family, rows, like)))
     tables.update((packed.family, packed) for _, packed in done)
     for table in tables.values():
         if isinstance(table, DerivedRows) and table.most >= large:

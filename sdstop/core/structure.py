@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, cast
 
 from msgspec import Struct
 
+from sdstop.core.columns import Columns
 from sdstop.core.joins import Identity, Naming, Relation, Stated, ThingKind
 from sdstop.core.model import Reading
 from sdstop.core.template import filled_column
@@ -46,6 +47,8 @@ Facts = tuple[tuple[Any, ...], ...]
 
 def facts(family: type[Reading], rows: Mapping[Hashable, Reading]) -> Facts:
     """Return the facts of a table."""
+    if isinstance(rows, Columns):
+        return tuple([tuple(rows.column(name)) for name in _fields(family)])
     every = list(rows.values())
     return tuple([tuple(map(operator.attrgetter(name), every)) for name in _fields(family)])
 

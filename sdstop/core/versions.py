@@ -7,7 +7,8 @@ Most evidence is text in which only numbers change. A version that differs in an
     8 0 sda 20 7 976
 
 Columns that do not change are not stored. The others are written by byte planes, because the high bytes of small
-differences are equal and deflate to almost nothing. Reading returns every byte as it was written.
+differences are equal and deflate to almost nothing; the largest difference decides how many bytes each of them has.
+Reading returns every byte as it was written.
 """
 
 from __future__ import annotations
@@ -25,8 +26,11 @@ _BLANKED = bytes(byte if byte in b"0123456789" else 32 for byte in range(256))
 """Table that replaces everything but digits by blanks."""
 _NUMBER = expression(rb"[0-9]+")
 _PADDED = expression(rb"(?<![0-9])0[0-9]")
-_WIDTH = 8
-"""Bytes of a difference."""
+_WIDTHS = {1: "b", 2: "h", 4: "i", 8: "q"}
+"""Bytes of a difference, with the type code of its array."""
+_WIDEST = 8
+_SIGNS = bytes(255 if byte & 128 else 0 for byte in range(256))
+"""Table that replaces the highest byte of a number by the bytes above it, if it were wider."""
 _MOST = 100_000
 LARGEST = 256 << 20
 """Maximum bytes of all versions of a text, and of all texts of a block; a hostile recording may claim any."""
@@ -40,8 +44,8 @@ class Versions(Struct, frozen=True, array_like=True):
     """Versions of a text between which only numbers change.
 
     `first` is the text of the first one. `columns` are the positions of the numbers that change (32-bit), `planes` the
-    differences of each such column from version to version (64-bit, by byte planes, lowest bytes first). `padded` is
-    whether any number has leading zeros: a 1 is then put before the digits of all.
+    differences of each such column from version to version (signed, of 1, 2, 4 or 8 bytes, by byte planes, lowest bytes
+    first). `padded` is whether any number has leading zeros: a 1 is then put before the digits of all.
     """
 
     count: int
@@ -96,14 +100,13 @@ class Versions(Struct, frozen=True, array_like=True):
         if max(columns) >= numbers:
             raise Damaged("a number is changed that its text does not have")
         size = (self.count - 1) * len(columns)
-        if len(self.planes) != size * _WIDTH:
+        width, rest = divmod(len(self.planes), max(size, 1))
+        if rest or width not in _WIDTHS:
             raise Damaged("numbers of a text are missing")
-        raw, nothing = bytearray(len(self.planes)), bytes(size)
-        for plane in range(_WIDTH):
-            part = self.planes[plane * size : (plane + 1) * size]
-            if part != nothing:
-                raw[plane::_WIDTH] = part
-        return columns, _unpacked("q", bytes(raw))
+        raw = bytearray(len(self.planes))
+        for plane in range(width):
+            raw[plane::width] = self.planes[plane * size : (plane + 1) * size]
+        return columns, _unpacked(_WIDTHS[width], raw)
 
 
 class GrowingVersions:
@@ -142,8 +145,10 @@ def _packed(first: bytes, padded: bool, rows: Sequence[array[int]]) -> Versions:
                 columns.append(position)
                 moved.extend(course)
     raw = moved.tobytes()
-    planes = b"".join(raw[plane::_WIDTH] for plane in range(_WIDTH))
-    return Versions(len(rows), first, padded, columns.tobytes(), planes)
+    planes = [raw[plane::_WIDEST] for plane in range(_WIDEST)]
+    signs = {width: planes[width - 1].translate(_SIGNS) for width in _WIDTHS}
+    width = next(width for width in _WIDTHS if all(plane == signs[width] for plane in planes[width:]))
+    return Versions(len(rows), first, padded, columns.tobytes(), b"".join(planes[:width]))
 
 
 def _numbers(text: bytes, *, padded: bool) -> array[int] | None:
@@ -171,7 +176,7 @@ def _filled(form: bytes, numbers: Sequence[int], *, padded: bool) -> bytes:
         raise Damaged(f"a text and its numbers do not fit: {error}") from error
 
 
-def _unpacked(kind: str, data: bytes) -> array[int]:
+def _unpacked(kind: str, data: bytes | bytearray) -> array[int]:
     found: array[int] = array(kind)
     try:
         found.frombytes(data)

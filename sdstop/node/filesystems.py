@@ -56,6 +56,17 @@ _SAFE = LOCAL | {
     "udf",
 }
 """Types that a path may lead through: none of them waits for another machine or for a program."""
+_OF_OTHERS = (
+    "/run/user/",
+    "/run/credentials/",
+    "/run/containers/",
+    "/run/containerd/",
+    "/run/netns",
+    "/var/lib/",
+    "/sys/",
+)
+"""Where file systems in memory belong to one user, service or container."""
+_MOST_IN_MEMORY = 16
 _HINTS = ("emergency_ro", "shutdown")
 """Options by which ext4 (6.14 and later) shows that it refuses writes after an error."""
 _OCTAL = expression(r"\\([0-7]{3})")
@@ -99,7 +110,9 @@ class FileSystems(Struct):
     stuck: dict[str, tuple[threading.Thread, float]] = field(default_factory=dict)
 
     def look(self) -> list[dict[str, Any]]:
-        """Return a row for each local file system: its flags, and its space unless that is unknown.
+        """Return a row for each local file system and for those in memory that services share (tmpfs).
+
+        A row has its flags, and its space unless that is unknown.
 
         Mounts of one file system are one row. Where a path leads through a remote file system or one of a program,
         nothing is queried: "unasked" has the reason, "hung" the seconds since a query began that has not ended.
@@ -107,8 +120,9 @@ class FileSystems(Struct):
         mounts = parse(_table())
         effective = {mount.point: mount for mount in mounts}  # a later mount hides an earlier one at the same point
         rows: dict[str, dict[str, Any]] = {}
+        in_memory = [mount.number for mount in mounts if _is_shared_memory(mount)][:_MOST_IN_MEMORY]
         for mount in mounts:
-            if mount.filesystem in LOCAL:
+            if mount.filesystem in LOCAL or mount.number in in_memory:
                 row = rows.setdefault(mount.number, _row(mount))
                 row["writable"] |= mount.writable
                 if effective[mount.point] is mount and "unasked" in row:
@@ -117,7 +131,8 @@ class FileSystems(Struct):
         for row in [row for row in found if "unasked" not in row][_MOST:]:
             row["unasked"] = f"more than {_MOST} file systems"
         spaces = self.spaces([row["point"] for row in found if "unasked" not in row])
-        return _limited([{**row, **spaces.get(row["point"], {})} for row in found])
+        answered = [{**row, **spaces.get(row["point"], {})} for row in found]
+        return _limited([row for row in answered if row["filesystem"] != "tmpfs" or row.get("size") != 0])
 
     def spaces(self, points: Sequence[str]) -> dict[str, dict[str, Any]]:
         """Return the answers of statvfs by mount point, or for how many seconds there has been none."""
@@ -190,6 +205,11 @@ def _table() -> str:
         if text:
             return text
     raise Absent(f"answer:{SPACE}", "/proc/self/mountinfo is not readable")
+
+
+def _is_shared_memory(mount: MountInfo) -> bool:
+    """Return whether it is a tmpfs that can be written, of the whole node: /run, /dev/shm, /tmp ..."""
+    return mount.filesystem == "tmpfs" and mount.writable and not mount.point.startswith(_OF_OTHERS)
 
 
 def _row(mount: MountInfo) -> dict[str, Any]:

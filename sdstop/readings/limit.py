@@ -7,10 +7,12 @@ drives, librbd an image. They share one family, so that one engine
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, ClassVar
 
 from msgspec import Struct
 
+from sdstop.core.columns import Columns
 from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
 from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Source, State, Unplaced
 
@@ -32,6 +34,7 @@ class Limit(Reading, frozen=True):
     family: ClassVar[str] = "limit"
     title: ClassVar[str] = "Limits"
     joined: ClassVar[bool] = True
+    numerous: ClassVar[bool] = True
     things: ClassVar = {
         "volume": Identity(
             ThingKind.VOLUME,
@@ -161,7 +164,7 @@ class Limit(Reading, frozen=True):
     @property
     def subject(self) -> str:
         """Stable ID: `vol:NAME`, followed by the owner if the limit has one."""
-        return f"vol:{self.volume}@{self.owner}" if self.owner else f"vol:{self.volume}"
+        return limit_subject(self.volume, self.owner)
 
     @property
     def break_even(self) -> float | None:
@@ -179,7 +182,7 @@ class Limit(Reading, frozen=True):
 
     def weight(self, size: float | None) -> float:
         """Return the number of requests that one request of this size counts as."""
-        return max(1.0, size / self.iops_size) if size and self.iops_size else 1.0
+        return request_weight(size, self.iops_size)
 
     def source(self, field: str = "") -> Source | None:
         """Return the evidence of the limit or, for fields of its use, the evidence of the use."""
@@ -190,6 +193,16 @@ class Limit(Reading, frozen=True):
 
 
 _USED = frozenset({"used_requests", "used_bytes", "requests_rate", "bytes_rate", "wait", "disk_wait"})
+
+
+def limit_subject(volume: str, owner: str) -> str:
+    """Return the subject of a limit (see Limit)."""
+    return f"vol:{volume}@{owner}" if owner else f"vol:{volume}"
+
+
+def request_weight(size: float | None, iops_size: int | None) -> float:
+    """Return the number of requests that one of this size counts as, where `iops_size` bytes are one."""
+    return max(1.0, size / iops_size) if size and iops_size else 1.0
 
 
 def limited(iops: float | None, bandwidth: float | None) -> str:
@@ -229,31 +242,42 @@ class LimitUse(Reading, frozen=True):
     disk_wait: Annotated[float | None, Metric("Disks' wait", "Mean request latency excluding throttling", "seconds")]
 
 
-def use(before: Limit, after: Limit, seconds: float) -> LimitUse | None:
-    """Return the use in the `seconds` between two samples, or None if it is not reported or a counter was reset."""
-    if seconds <= 0:
-        return None
-    requests, moved = after.requests_rate, after.bytes_rate
-    if requests is None:
-        requests = _rate(before.used_requests, after.used_requests, seconds)
-    if moved is None:
-        moved = _rate(before.used_bytes, after.used_bytes, seconds)
-    if requests is None and moved is None:
-        return None
-    stalled = _rate(before.stalled, after.stalled, seconds)
-    return LimitUse(
-        after.volume,
-        after.owner,
-        after.kind,
-        after.direction,
-        requests,
-        moved,
-        moved / requests if requests and moved is not None else None,
-        after.sharers or 1,
-        None if stalled is None else min(stalled, 1.0),
-        after.wait,
-        after.disk_wait,
-    )
+def use(before: Columns, after: Columns, seconds: float) -> Columns:
+    """Return the use in the `seconds` between two samples of limits.
+
+    A limit has no row if its use is not reported, if a counter was reset, or if it was not there before.
+    """
+    places = before.beside(after) if seconds > 0 else [None] * len(after)
+    is_same = isinstance(places, range)
+
+    def rates(reported: str, counter: str) -> Sequence[float | None]:
+        old, new = before.column(counter), after.column(counter)
+        if not is_same:
+            old = [None if at is None else old[at] for at in places]
+        found = [_rate(a, b, seconds) for a, b in zip(old, new, strict=True)]
+        told = after.column(reported) if reported else ()
+        return [b if a is None else a for a, b in zip(told, found, strict=True)] if _any_known(told) else found
+
+    requests, moved = rates("requests_rate", "used_requests"), rates("bytes_rate", "used_bytes")
+    stalled = rates("", "stalled")
+    found = {
+        **{name: after.column(name) for name in ("volume", "owner", "kind", "direction", "wait", "disk_wait")},
+        "requests_per_second": requests,
+        "bytes_per_second": moved,
+        "request_size": [b / a if a and b is not None else None for a, b in zip(requests, moved, strict=True)],
+        "sharers": [each or 1 for each in after.column("sharers")],
+        "stalled": [None if each is None else min(each, 1.0) for each in stalled],
+    }
+    lacks = [at is None or (a is None and b is None) for at, a, b in zip(places, requests, moved, strict=True)]
+    if any(lacks):
+        known = [place for place, lacking in enumerate(lacks) if not lacking]
+        found = {name: [column[place] for place in known] for name, column in found.items()}
+    return Columns(LimitUse, found, after, derived=True)
+
+
+def _any_known(values: Sequence[object]) -> bool:
+    """Return whether any value is known."""
+    return values.count(None) < len(values)
 
 
 def _rate(before: float | None, after: float | None, seconds: float) -> float | None:

@@ -261,9 +261,9 @@ class Recording:
             (tables,) = self._store.execute("SELECT count(*) FROM sqlite_schema").fetchone()
             grows = "is an empty SQLite database; a recording that grows has its frames in the file FILE-wal beside it"
             raise NoRecording("is an SQLite database, not a recording" if tables else grows)
-        if version not in {FIRST_VERSION, VERSION}:
+        if not FIRST_VERSION <= version <= VERSION:
             raise NoRecording(f"has version {version} of the recording's schema (supported: {VERSION})")
-        self._has_minutes = version == VERSION
+        self._has_minutes = version > FIRST_VERSION
         found = dict(self._store.execute("SELECT name, sql FROM sqlite_schema WHERE type != 'index'"))
         tables = {name: sql for name, sql in TABLES.items() if name != "minute" or self._has_minutes}
         if {name: sql for name, sql in found.items() if not name.startswith("sqlite_")} != tables:

@@ -16,8 +16,9 @@ from msgspec import Struct, field
 
 APPLICATION = 0x53445354
 """`application_id` of a recording: "SDST"."""
-VERSION = 2
-"""`user_version`: version of the schema. A recording of version 1 has no table `minute`; it gets one when continued."""
+VERSION = 3
+"""`user_version`: version of the schema. Recordings of version 2 have differences of numbers in 8 bytes only; those of
+version 1 have no table `minute`, too, and get one when they are continued."""
 FIRST_VERSION = 1
 TABLES = {
     "run": "CREATE TABLE run (id INTEGER PRIMARY KEY, origin BLOB NOT NULL)",

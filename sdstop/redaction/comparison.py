@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable
 from functools import cache
 
 from sdstop.core.model import Name, Reading, schema
-from sdstop.core.snapshot import DerivedRows, Run, Snapshot
+from sdstop.core.snapshot import Run, Snapshot, is_derived
 
 Shown = Callable[[Name, str], str]
 """Function that returns the replacement of a name of a kind."""
@@ -32,7 +32,7 @@ def differing(before: Snapshot, after: Snapshot, shown: Shown, same: Shown) -> s
 def _tables(before: Run, after: Run, shown: Shown, same: Shown) -> set[str]:
     wrong = set()
     for family, rows in before.tables.items():
-        if isinstance(rows, DerivedRows):  # derived from other tables
+        if is_derived(rows):  # derived from other tables
             continue
         fields = _fields(family)
         others = after.tables.get(family, {})

@@ -22,7 +22,7 @@ from sdstop.core.expression import expression
 from sdstop.core.model import Name, schema
 from sdstop.core.replay import Replay
 from sdstop.core.retention import Retention
-from sdstop.core.snapshot import DerivedRows, Run
+from sdstop.core.snapshot import Run, is_derived
 from sdstop.core.wording import own_words
 from sdstop.core.zone import FACT, zone
 from sdstop.redaction import credentials, declared, identity, sockets
@@ -120,7 +120,7 @@ class Redactor:
             self.sources.add(run.collector)
         for family, rows in run.tables.items():
             columns = [column for column in schema(family).columns if column.names is not None]
-            for row in rows.values() if columns and not isinstance(rows, DerivedRows) else ():
+            for row in rows.values() if columns and not is_derived(rows) else ():
                 for column in columns:
                     value = getattr(row, column.name)
                     if isinstance(value, str) and column.names is not None and (column.names, value) not in self._seen:
@@ -130,7 +130,7 @@ class Redactor:
     def _kept_hosts(self, run: Run) -> set[str]:
         """Return words among the names of hosts in a run's readings that its evidence has, and that are kept there."""
         words = {
-            value for family, rows in run.tables.items() if not isinstance(rows, DerivedRows)
+            value for family, rows in run.tables.items() if not is_derived(rows)
             for column in schema(family).columns if column.names is Name.HOST
             for row in rows.values() if isinstance(value := getattr(row, column.name), str)
         }  # fmt: skip

@@ -50,7 +50,10 @@ def _part(collector: Collector) -> Callable[[str, bytes], bytes] | None:
 
 
 class FinishedRun(Struct, frozen=True):
-    """A finished run: its start (monotonic), duration in seconds, and evidence."""
+    """A finished run: its start (monotonic), duration in seconds, and evidence.
+
+    The evidence of a source that notices work is complete, that of any other without pieces that are known.
+    """
 
     runner: CollectorRunner
     started: float
@@ -68,10 +71,12 @@ class CollectorRunner:
         done: Callable[[CollectorRunner, FinishedRun | None], None],
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
+        known: Callable[[Evidence], bool] | None = None,
     ) -> None:
         """Start idle; `done` is called at the end of each run, in the run's thread.
 
-        It gets None if no run was due and the fingerprint had not changed.
+        It gets None if no run was due and the fingerprint had not changed. Evidence that is `known` is dropped when it
+        is read, unless the source notices work: most is, and there is much of it.
         """
         self.collector = collector
         self.busy = False
@@ -87,6 +92,7 @@ class CollectorRunner:
         self._clock = clock
         self._wall = wall
         self._keep = _part(collector)
+        self._known = known if collector.stirs is None else None
         self.recording = self._record()
         self._due = False
         self._listed: Listed = {}
@@ -149,11 +155,12 @@ class CollectorRunner:
         self.recording = recording = self._record(self._listed if started - self.launched <= SHARED else None)
         run(self.collector, recording)
         finished = FinishedRun(self, started, self._clock() - started, recording.evidence)
-        self.recording = self._record()  # frees the evidence before the next run
+        self.recording = self._record()
+        recording.evidence = {}  # a kept error keeps the host that it was raised in, until garbage is collected
         return finished
 
     def _record(self, listed: Listed | None = None) -> RecordingHost:
-        return RecordingHost(self._host, self._clock, self._wall, listed, self._keep)
+        return RecordingHost(self._host, self._clock, self._wall, listed, self._keep, self._known)
 
     def _ask(self, fingerprint: Callable[[Host], Hashable]) -> Hashable:
         mark = caught(lambda: fingerprint(self.recording))

@@ -48,7 +48,7 @@ def run(make: Callable[[int, int], StripeMember], columns: int = 8, seconds: int
 
 
 def moving(column: int, second: int) -> StripeMember:
-    return disk(column, queue=9.0, busy=1.0) if column == second * 3 % 8 else disk(column, queue=0.3, busy=0.3)
+    return disk(column, queue=9.0, busy=1.0) if column == second * 3 % 8 else disk(column, queue=0.3, busy=0.2)
 
 
 def even(column: int, _: int) -> StripeMember:
@@ -64,7 +64,7 @@ def judged(seconds: Sequence[Second], limits: StripeLimits | None = None) -> Ver
 
 def test_the_deficit_is_what_chance_would_keep_busy_and_is_not() -> None:
     verdict = judged(run(moving))
-    queue, busy = 9.0 + 7 * 0.3, 1.0 + 7 * 0.3
+    queue, busy = 9.0 + 7 * 0.3, 1.0 + 7 * 0.2
     expected = 8 * queue / (8 + queue - 1)
     assert verdict.queue == pytest.approx(queue)
     assert verdict.busy == pytest.approx(busy)
@@ -111,6 +111,28 @@ def test_busy_time_that_the_kernel_lost_is_given_back() -> None:
     verdict = judged(run(random_load))
     assert verdict.busy == pytest.approx(8.0)
     assert verdict.kind is StripePattern.EVEN
+
+
+def test_a_disk_is_busy_for_no_longer_than_requests_waited() -> None:
+    """Linux 5.0 to 6.9 counts a jiffy of 4 ms for each request of 0.5 ms that is alone."""
+    rounded = judged(
+        run(lambda column, _: disk(column, queue=9.0, busy=1.0) if column == 0 else disk(column, 0.1, 0.6))
+    )
+    assert rounded.busy == pytest.approx(1 + 7 * 0.1)
+
+
+@pytest.mark.parametrize(("parity", "deficit"), [(0, True), (1, False)])
+def test_the_columns_without_the_fullest_say_how_busy_chance_keeps_them(parity: int, *, deficit: bool) -> None:
+    """Services that take equally long keep columns busier; so do the parts of updates, at times that are no chance."""
+
+    def at(column: int, second: int) -> StripeMember:
+        made = disk(column, 9.0, 1.0) if column == second * 3 % 8 else disk(column, 0.7, 0.65)
+        return replace(made, reads=0.0, writes=made.reads + made.writes, read_wait=None)
+
+    verdict = judge(run(at), rotational=True, parity=parity)
+    assert verdict.busy is not None
+    assert verdict.expected is not None
+    assert (verdict.expected > verdict.busy) is deficit
 
 
 def test_the_queue_of_parity_is_not_taken_for_independent_requests() -> None:
@@ -269,6 +291,37 @@ def test_a_fixed_queue_without_a_cause_is_unclear() -> None:
         return disk(column, 9.0, 1.0, ios=80.0) if column == 5 else disk(column, 0.3, 0.3)
 
     assert judged(run(twice)).kind is StripePattern.UNCLEAR
+
+
+@pytest.mark.parametrize(
+    ("places", "kind"),
+    [
+        ([1] * 8 + [4] * 2, StripePattern.CONVOY),
+        ([1] * 2 + [4] * 8, StripePattern.CONVOY),
+        ([1] * 9 + [4], StripePattern.UNCLEAR),  # one second can be chance
+        ([1] * 10, StripePattern.UNCLEAR),
+        ([1, 1, 1, 4] * 2 + [1] * 2, StripePattern.UNCLEAR),  # it comes back
+    ],
+)
+def test_a_crowd_that_hands_over_to_another_column_once_is_a_convoy(places: list[int], kind: StripePattern) -> None:
+    seconds = run(
+        lambda column, second: disk(column, 9.0, 1.0, 80.0) if column == places[second] else disk(column, 0.3, 0.2)
+    )
+    verdict = judged(seconds)
+    assert verdict.standing is not None
+    assert verdict.standing >= StripeLimits().moving
+    assert verdict.kind is kind
+
+
+@pytest.mark.parametrize(("least", "kind"), [(3.0, StripePattern.CONVOY), (0.75, StripePattern.EVEN)])
+def test_queues_that_come_and_go_are_bursts(least: float, kind: StripePattern) -> None:
+    def at(column: int, second: int) -> StripeMember:
+        times = 1.0 if second % 2 else least / 9.0
+        return disk(column, 9.0 * times * 4, 1.0) if column == second * 3 % 8 else disk(column, 0.3 * times * 4, 0.2)
+
+    verdict = judged(run(at), StripeLimits(queue=2.0))
+    assert verdict.active == 10
+    assert verdict.kind is kind
 
 
 def test_columns_of_unequal_size_are_not_judged_by_evenness() -> None:

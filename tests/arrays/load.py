@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.arrays.array import Array
-from tests.arrays.spec import Bursts, Clones, Direction, Random, Rebuild
+from tests.arrays.spec import ArraySpec, Bursts, Clones, Direction, Random, Rebuild
 
 _AREAS = 256
 _BLOCK = 4096
@@ -75,8 +75,8 @@ class Truth:
 
     A clone stands on the members that its latest request engages: one for a read, both legs of a mirror or data and
     parity for a write. `crowd` is the number of clones on the fullest member and `occupied` the number of members
-    with at least one clone (means over time); `places` is the share of time for which each member was one of the
-    fullest.
+    with at least one clone (means over time); `places` is the share of time for which each column was one of the
+    fullest: reads that change between the legs of a mirror do not move on.
     """
 
     crowd: float
@@ -125,36 +125,38 @@ class Stream:
 class Crowd:
     """The ground truth, from the streams themselves: it knows nothing of queues or counters."""
 
-    def __init__(self, members: int) -> None:
-        self._at = [0] * members
+    def __init__(self, spec: ArraySpec) -> None:
+        self._spec = spec
+        self._at = [0] * spec.disks
+        self._on = [0] * spec.columns  # clones on each
         self._since = self._taken = 0.0
         self._clear()
 
     def _clear(self) -> None:
         self._crowd = self._occupied = 0.0
-        self._places = [0.0] * len(self._at)
+        self._places = [0.0] * len(self._on)
 
     def move(self, now: float, stream: Stream, members: tuple[int, ...]) -> None:
         """Note that a stream has gone on to these members."""
         self._advance(now)
-        for member in stream.members:
-            self._at[member] -= 1
+        for change, there in ((-1, stream.members), (1, members)):
+            for member in there:
+                self._at[member] += change
+            for column in {self._spec.column_of(member) for member in there}:
+                self._on[column] += change
         stream.members = members
-        for member in members:
-            self._at[member] += 1
 
     def _advance(self, now: float) -> None:
         passed = now - self._since
         if not passed:
             return
         self._since = now
-        fullest = max(self._at)
-        self._crowd += fullest * passed
-        for member, clones in enumerate(self._at):
-            if clones:
-                self._occupied += passed
-                if clones == fullest:
-                    self._places[member] += passed
+        self._crowd += max(self._at) * passed
+        self._occupied += passed * sum(clones > 0 for clones in self._at)
+        fullest = max(self._on)
+        for column, clones in enumerate(self._on):
+            if clones and clones == fullest:
+                self._places[column] += passed
 
     def take(self, now: float) -> Truth:
         """Return the means since the last call."""

@@ -324,7 +324,7 @@ def convoy(truths: Sequence[Truth], spec: ArraySpec) -> Convoy:
     """Say from the clones' positions alone whether a window holds a convoy.
 
     The yardstick is chance: as many clones, each at a random chunk of its own. In a convoy the fullest member holds
-    at least 1.5 times the clones that it would then, the clones stand on at most 1/1.5 of the members, and no member
+    at least 1.5 times the clones that it would then, the clones stand on at most 1/1.5 of the members, and no column
     is among the fullest for more than half of the window. There is none where the fullest member holds at most 1.25
     times the clones.
     """

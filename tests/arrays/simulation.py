@@ -38,7 +38,7 @@ def simulate(spec: ArraySpec, seed: int, seconds: int, interval: float = 1.0, wa
     rng = random.Random(f"{seed} {spec}")
     clock = Clock()
     array = Array(spec, clock, rng)
-    crowd = Crowd(spec.disks)
+    crowd = Crowd(spec)
     RandomLoad(array, spec.random, rng).start()
     if spec.clones:
         start_clones(array, spec.clones, crowd, rng)

@@ -136,6 +136,14 @@ def test_the_truth_is_where_the_clones_stand() -> None:
     assert [frame.truth.occupied for frame in simulate(mirrored, 1, 3)][1:] == pytest.approx([2.0] * 3)
 
 
+def test_reads_that_change_between_the_legs_of_a_mirror_stay_on_its_column() -> None:
+    clones = Clones(count=10, same_phase=True, direction=Direction.READ)
+    spec = ArraySpec(level=Level.RAID10, disks=4, chunk=64 * MIB, clones=clones)
+    truths = [frame.truth for frame in simulate(spec, 1, 3)][1:]
+    assert [truth.places for truth in truths] == [pytest.approx((1.0, 0.0))] * 3
+    assert all(1.9 < truth.occupied <= 2.0 for truth in truths)
+
+
 def test_clones_that_crowd_on_rotational_disks_do_so_more_than_by_chance() -> None:
     spec = ArraySpec(disks=46, random=Random(rate=300.0), clones=Clones(count=10))
     fullest, occupied = chance(spec)

@@ -2,15 +2,16 @@
 
 Both run for minutes on node 1 of a healthy cluster under its load. Each command of the cluster's tools is counted where
 it is started: in a mount namespace in which the tool is a script that writes a line and executes the real one. The CPU
-time of the cluster's daemons is compared with that of a minute before and a minute after.
+time of the cluster's daemons is compared with that of a minute before and a minute after. A system in guests has a
+function `measured`, which runs inside.py there.
 """
 
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import pty
-import re
 import select
 import shlex
 import signal
@@ -24,28 +25,13 @@ from pathlib import Path
 
 from sdstop.rules import RULES
 from tests.clusters import scenario
+from tests.clusters.inside import COMPARED, FINDING, PORT, UNDER
 from tests.clusters.lab import Failed, Lab
 
-PORT = 10942
-COMPARED = 60.0
-"""Seconds before and after for which the cluster is measured without sdstop."""
 _TICKS = os.sysconf("SC_CLK_TCK")
-_FINDING = re.compile(r'^sdstop_findings\{rule="([a-z-]+)",severity="(warning|critical)"\} [1-9]', re.MULTILINE)
 _OURS = frozenset(rule.id for rule in RULES if rule.view == "cluster")
 """Rules that judge clusters: what others find is of this machine."""
 _GET = "import sys, urllib.request as u; sys.stdout.buffer.write(u.urlopen(sys.argv[1], timeout=20).read())"
-_UNDER = """
-mkdir -p "$COUNT/real"; : >"$COUNT/asked"
-for tool in $TOOLS; do
-  at=$(command -v "$tool") || continue
-  cp "$at" "$COUNT/real/$tool"
-  printf '#!/bin/sh\\necho "%s $*" >>"%s/asked"\\nexec "%s/real/%s" "$@"\\n' \\
-    "$tool" "$COUNT" "$COUNT" "$tool" >"$COUNT/$tool"
-  chmod 755 "$COUNT/$tool"; mount --bind "$COUNT/$tool" "$at"
-done
-exec "$@"
-"""
-"""Shell that counts the tools in a mount namespace of its own, and executes its arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +45,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """What a run cost: `before`, `during` and `after` are CPU seconds of the daemons per minute."""
+    """What a run cost: `before`, `during` and `after` are amounts of `what` per minute."""
 
     minutes: float
     parts: tuple[Part, ...]
@@ -67,6 +53,7 @@ class Footprint:
     during: float
     after: float
     found: tuple[str, ...]
+    what: str = "CPU seconds of the daemons of the cluster"
 
     @property
     def text(self) -> str:
@@ -77,11 +64,13 @@ class Footprint:
             lines.append(f"{part.name}: {number / self.minutes:.1f} commands per minute, {percent:.1%} of one CPU")
             lines += [f"  {count:4} {command}" for command, count in sorted(part.asked.items())]
         told = f"{self.before:.2f} before, {self.during:.2f} during, {self.after:.2f} after"
-        return "\n".join([*lines, f"daemons of the cluster: CPU seconds per minute: {told}", ""])
+        return "\n".join([*lines, f"{self.what}, per minute: {told}", ""])
 
 
 def measure(lab: Lab, minutes: float) -> Footprint:
     """Run both for so many minutes and return what it took. Raises Failed if one of them ends before."""
+    if lab.run("type -t measured || true").strip():
+        return _measured_inside(lab, minutes)
     healthy = scenario.load(lab.system, scenario.HEALTHY)
     with lab.under_load(healthy):
         before = _daemons(lab, COMPARED)
@@ -97,6 +86,25 @@ def measure(lab: Lab, minutes: float) -> Footprint:
     return Footprint(minutes, parts, before, during, after, tuple(sorted(found)))
 
 
+def _measured_inside(lab: Lab, minutes: float) -> Footprint:
+    """Return what inside.py found in a guest, under the load of the healthy cluster."""
+    healthy = scenario.load(lab.system, scenario.HEALTHY)
+    lab.enter(healthy)
+    try:
+        with lab.under_load(healthy):
+            printed = lab.run(f"measured {minutes:g}", minutes * 60 + 900)
+    finally:
+        lab.leave(healthy)
+    told = json.loads(printed.strip().splitlines()[-1])
+    parts = tuple(Part(name, each["cpu"], each["asked"]) for name, each in told["parts"].items())
+    if not told["found"].pop("pages", 0):
+        raise Failed("the exporter answered no scrape")
+    found = tuple(sorted(told["found"]))
+    return Footprint(
+        minutes, parts, told["before"], told["during"], told["after"], found, "writes that the cluster completed"
+    )
+
+
 class _Program:
     """sdstop in a terminal of 120x40 on node 1, its commands counted."""
 
@@ -104,7 +112,7 @@ class _Program:
         self.name = name
         self.count = lab.folder / f"footprint-{name}"
         tools = lab.run("tools").split()
-        places = {"COUNT": str(self.count), "TOOLS": " ".join(tools), "UNDER": _UNDER, "TERM": "xterm-256color"}
+        places = {"COUNT": str(self.count), "TOOLS": " ".join(tools), "UNDER": UNDER, "TERM": "xterm-256color"}
         shell = f'EXEC=exec; on 1 env LC_ALL=C.UTF-8 unshare -m bash -c "$UNDER" under "$SDSTOP" {arguments}'
         self.pid, self.terminal = pty.fork()
         if not self.pid:
@@ -144,7 +152,7 @@ def _daemons(
             time.sleep(1.0)
         elif found is not None and now > asked + 15:
             asked = now
-            found.update(f"{severity} {rule}" for rule, severity in _FINDING.findall(_page(lab)) if rule in _OURS)
+            found.update(f"{severity} {rule}" for rule, severity in FINDING.findall(_page(lab)) if rule in _OURS)
     last = _cpu(lab)
     if set(first) - set(last):
         raise Failed(f"daemons of the cluster ended: {sorted(set(first) - set(last))}")

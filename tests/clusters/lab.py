@@ -105,9 +105,9 @@ class Lab:
         self.leave(scenario)
         return captures
 
-    def run(self, shell: str) -> str:
+    def run(self, shell: str, patience: float | None = None) -> str:
         """Run shell with the system's functions; return what it printed. Raises Failed."""
-        return _wait(self._start(shell))
+        return _wait(self._start(shell), patience)
 
     @contextmanager
     def under_load(self, scenario: Scenario) -> Iterator[None]:
@@ -146,11 +146,12 @@ class Lab:
         return {**os.environ, **places, "PYTHON": sys.executable, "PYTHONPATH": str(FOLDER.parent.parent)}
 
 
-def _wait(step: Step) -> str:
-    """Return what a step printed, when it is done. Raises Failed."""
+def _wait(step: Step, patience: float | None = None) -> str:
+    """Return what a step printed, when it is done. Raises Failed if it fails or takes longer (default: PATIENCE)."""
+    limit = PATIENCE if patience is None else patience
     with step.printed:
         try:
-            code = step.process.wait(PATIENCE)
+            code = step.process.wait(limit)
         except subprocess.TimeoutExpired:
             os.killpg(step.process.pid, signal.SIGKILL)
             step.process.wait()
@@ -158,7 +159,7 @@ def _wait(step: Step) -> str:
         step.printed.seek(0)
         said = step.printed.read().decode(errors="replace")
     if code != 0:
-        what = f"took longer than {PATIENCE:g} s" if code is None else f"exit {code}"
+        what = f"took longer than {limit:g} s" if code is None else f"exit {code}"
         raise Failed(f"{step.shell[:200]}: {what}: {said.strip()[-800:]}")
     return said
 

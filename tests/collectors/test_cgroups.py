@@ -6,12 +6,14 @@ import contextlib
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from sdstop.analysis.limits.limiting import limit_analyses
 from sdstop.collectors.limits.cgroups import CGROUPS, limited_groups, parse_answer, read
 from sdstop.collectors.limits.cgroups import QUESTION as LIMITED
 from sdstop.collectors.limits.controlgroup import (
@@ -26,12 +28,13 @@ from sdstop.collectors.limits.controlgroup import (
     parse_stat,
 )
 from sdstop.core.collector import Question
+from sdstop.core.columns import Columns
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Severity
 from sdstop.core.host import Absent, Failed, Malformed
 from sdstop.node import folders
 from sdstop.node.live import LiveHost
-from sdstop.readings.limit import Limit
+from sdstop.rules.limits import volume_qos_saturated
 from sdstop.rules.limits.volume_qos_saturated import VOLUME_QOS_SATURATED
 from tests.nodes.frames import Files, Judged, value
 
@@ -39,8 +42,8 @@ V2 = "/sys/fs/cgroup"
 V1 = "/sys/fs/cgroup/blkio"
 
 
-def limits(files: Mapping[str, str]) -> list[Limit]:
-    return [row for row in read(EvidenceHost.of(files)) if isinstance(row, Limit)]
+def limits(files: Mapping[str, str]) -> list[Any]:
+    return [row for batch in read(EvidenceHost.of(files)) for row in Columns(batch.of, batch.values).values()]
 
 
 def test_io_max() -> None:
@@ -262,6 +265,39 @@ def test_a_group_whose_tasks_wait_for_its_limit() -> None:
     assert finding.cause.startswith("97.0% of 100 IOPS")
     assert finding.steps[1].startswith("echo '254:0 riops=max' > /sys/fs/cgroup/a.slice/io.max")
     assert finding.steps[2].startswith("systemctl show -p IOReadIOPSMax a.slice")
+
+
+def both(reads: list[int], writes: list[int], raised: int = 99) -> list[tuple[float, Files]]:
+    """Return the use of a limit on reads and of one on writes, which is `raised`, as requests in each second."""
+    shown: list[tuple[float, Files]] = []
+    for t in range(len(reads) + 1):
+        done = f"rbytes=0 wbytes=0 rios={sum(reads[:t])} wios={sum(writes[:t])}"
+        files = {f"{V2}/a.slice/io.max": f"254:0 rbps=max wbps=max riops=100 wiops={100 if t < raised else 200}\n",
+                 f"{V2}/a.slice/io.stat": f"254:0 {done}\n"}  # fmt: skip
+        shown.append((float(t), {**GROUP, **files}))
+    return shown
+
+
+def test_a_limit_near_by_does_not_hide_another_that_is_reached() -> None:
+    """Reads are at 92 % of theirs all the time, writes at 98 % of theirs for most of it."""
+    said = Judged((CGROUPS,), [VOLUME_QOS_SATURATED], both([92] * 10, [98, 98, 50] * 3 + [98]))
+    assert said.finding("vol:cciss/c0d0@a.slice").title == "AT IOPS LIMIT: writes"
+    near = Judged((CGROUPS,), [VOLUME_QOS_SATURATED], both([92] * 10, [98, 50, 50] * 3 + [98]))
+    assert near.ruled_out("vol:cciss/c0d0@a.slice").summary.startswith("reads: 92.0% of 100 IOPS in 10 samples; writes")
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 130), st.integers(0, 130)), min_size=1, max_size=14),
+    st.integers(1, 20),
+)
+def test_courses_tell_the_same_as_an_analysis_of_each_limit(uses: list[tuple[int, int]], raised: int) -> None:
+    reads, writes = map(list, zip(*uses, strict=True))
+    said = Judged((CGROUPS,), [VOLUME_QOS_SATURATED], both(reads, writes, raised))
+    limits = VOLUME_QOS_SATURATED.limits()
+    analyses = limit_analyses(said.window)
+    alone = volume_qos_saturated._judge(said.window, "vol:cciss/c0d0@a.slice", analyses, limits)
+    [verdict] = VOLUME_QOS_SATURATED.verdicts(said.window, limits, ())
+    assert verdict == alone
 
 
 def test_requests_in_flight_stall_no_task_and_wait_all_the_same() -> None:

@@ -34,6 +34,16 @@ TABLE = """22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw,errors=remount-
 52 50 0:62 / /tank/small rw - zfs tank/small rw
 60 22 7:0 / /snap/core ro - squashfs /dev/loop0 ro
 """
+MEMORY = """22 1 8:1 / / rw - ext4 /dev/sda1 rw
+24 22 0:6 / /dev rw - devtmpfs udev rw
+25 22 0:23 / /run rw,nosuid - tmpfs tmpfs rw,size=400k
+26 24 0:24 / /dev/shm rw - tmpfs tmpfs rw
+27 25 0:25 / /run/lock rw - tmpfs tmpfs rw
+28 25 0:40 / /run/user/1000 rw - tmpfs tmpfs rw
+29 22 0:41 / /run/credentials/x ro - tmpfs tmpfs ro
+30 22 0:42 / /var/lib/kubelet/pods/1/volumes/token rw - tmpfs tmpfs rw
+31 22 0:43 / /sys/fs/cgroup ro - tmpfs tmpfs ro
+"""
 SIZES = {"/tank": 100, "/tank/a": 100, "/tank/small": 5}
 
 
@@ -74,6 +84,25 @@ def test_local_file_systems_and_their_states(monkeypatch: pytest.MonkeyPatch) ->
     assert root.share == pytest.approx(985 / 995)
     assert root.inodes_share == pytest.approx(4 / 64)
     assert (found["/tank/small"].dataset, found["/srv/my data"].device) == ("tank/small", "/dev/sdb1")
+
+
+def test_file_systems_in_memory_of_the_whole_node_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = rows(monkeypatch, MEMORY)
+    assert sorted(found) == ["/", "/dev/shm", "/run", "/run/lock"]  # noqa: S108
+    assert (found["/run"].type, found["/run"].device, found["/run"].state) == ("tmpfs", None, "writable")
+
+
+def test_only_some_file_systems_in_memory_are_queried(monkeypatch: pytest.MonkeyPatch) -> None:
+    more = "".join(f"{100 + n} 22 0:{100 + n} / /x{n} rw - tmpfs tmpfs rw\n" for n in range(99))
+    assert len(rows(monkeypatch, MEMORY + more)) == 17
+
+
+def test_a_file_system_in_memory_without_a_limit_cannot_fill(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers(monkeypatch, MEMORY)
+    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(
+        f_frsize=4096, f_blocks=0, f_bfree=0, f_bavail=0, f_files=0, f_favail=0
+    ))  # fmt: skip
+    assert [row["point"] for row in FileSystems().look()] == ["/"]
 
 
 def test_nothing_below_a_remote_mount_is_touched(monkeypatch: pytest.MonkeyPatch) -> None:

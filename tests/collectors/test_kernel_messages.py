@@ -21,6 +21,8 @@ transmit-hang node | i40e 0000:01:00.0: TX driver issue detected, PF reset issue
 transmit-hang node | tg3 0000:01:00.0 eth0: transmit timed out, resetting
 pcie-gone 0000:00:1c.0 | pcieport 0000:00:1c.0: pciehp: Slot(3): Link Down
 controller-fault 0000:00:1c.0 | pcieport 0000:00:1c.0: AER: device recovery failed
+link-slow 0000:00:1c.0 | pcieport 0000:00:1c.0: broken device, retraining non-functional downstream link at 2.5GT/s
+link-slow 0000:00:1c.0 | pcieport 0000:00:1c.0: retraining failed
 controller-fault 0000:65:00.0 | pci 0000:65:00.0: not ready 65535ms after bus reset; giving up
 controller-fault 0000:02:00.0 | megaraid_sas 0000:02:00.0: Fatal firmware error: Line 1100 in ../../raid/1078dma.c
 controller-reset 0000:02:00.0 | megaraid_sas 0000:02:00.0: waiting for controller reset to finish
@@ -72,6 +74,7 @@ controller-fault 0000:05:00.0 | qla2xxx [0000:05:00.0]-00b8:1: Disabling the boa
 controller-fault 0000:05:00.0 | qla2xxx [0000:05:00.0]-5027:1: RISC paused -- HCCR=1a, Dumping firmware.
 controller-fault 0000:05:00.0 | qla2xxx [0000:05:00.0]-ffff:1: Adapter did not come out of reset
 controller-reset 0000:05:00.0 | qla2xxx [0000:05:00.0]-d046:1: Exchange starvation. Resetting RISC
+hba-event 0000:01:00.1 | qla2xxx [0000:01:00.1]-00af:11: Performing ISP error recovery - ha=00000000a01620a7.
 controller-reset 0000:05:00.0 | qla2xxx [0000:05:00.0]-8018:1: ADAPTER RESET ISSUED nexus=1:0:2.
 transport-error 0000:05:00.0 | qla2xxx [0000:05:00.0]-301d:1: Dropped frame(s) detected (0x1000 of 0x8000 bytes).
 controller-hot 0000:81:00.0 | lpfc 0000:81:00.0: 0:3190 Over Temperature:99 Celsius- Port Name c
@@ -549,6 +552,7 @@ def test_messages_of_the_rate_limit_are_counted_for_requests_only() -> None:
     "EXT4-fs (sda1): re-mounted abcd r/w. Quota mode: none. Opts: errors=remount-ro", "XFS (sdb1): Ending clean mount",
     "scsi host3: iSCSI Initiator over TCP/IP", "megaraid_sas 0000:02:00.0: firmware crash dump\t: no",
     "EXT4-fs (sda1): couldn't mount as ext3 due to feature incompatibilities", "ata1.00: unexpected _GTF length (8)",
+    "device-mapper: core: CONFIG_IMA_DISABLE_HTABLE is disabled. Duplicate IMA measurements will not be recorded",
     "nvme nvme0: missing or invalid SUBNQN field.", "qla2xxx [0000:05:00.0]-00fb:1: QLogic QLE2562 - QLogic 8Gb.",
     "block drbd0: conn( WFBitMapS -> SyncSource ) pdsk( Consistent -> Inconsistent ) ",
     "ata5: SATA link down (SStatus 0 SControl 300)", "md: md0: resync done.",

@@ -7,8 +7,8 @@ from typing import Annotated, ClassVar
 
 from sdstop.collectors import BUILTIN
 from sdstop.core import joins
+from sdstop.core.columns import Columns
 from sdstop.core.model import Label, Metric, Reading, Source, Unplaced, files, schema
-from sdstop.core.snapshot import ColumnarRows
 from sdstop.exporters.prometheus import tallies
 
 FAMILIES = tuple(
@@ -114,4 +114,4 @@ def test_a_row_survives_being_packed() -> None:
     """Old tables of many rows are kept as columns, and each row is made again from its fields."""
     for family in FAMILIES:
         row = family(**{column.name: None for column in schema(family).columns})
-        assert ColumnarRows(family, {"key": row})["key"] == row, family.family
+        assert Columns.of(family, {"key": row})["key"] == row, family.family

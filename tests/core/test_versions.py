@@ -58,6 +58,30 @@ def test_a_new_line_begins_a_new_run() -> None:
     assert [run.count for run in packed(texts)] == [2, 2]
 
 
+@pytest.mark.parametrize(
+    ("by", "width"),
+    [(127, 1), (-128, 1), (128, 2), (-129, 2), (32767, 2), (32768, 4), (-(1 << 31), 4), (1 << 31, 8), (-(1 << 40), 8)],
+)
+def test_differences_take_as_many_bytes_as_the_largest_needs(by: int, width: int) -> None:
+    texts = [b"%d 5 7" % (1 << 50), b"%d 4 7" % ((1 << 50) + by), b"%d 6 7" % ((1 << 50) + by)]
+    (found,) = packed(texts)
+    assert len(found.planes) == 4 * width
+    assert read([found]) == texts
+    assert found.some([0, 2]) == [texts[0], texts[2]]
+
+
+def test_differences_of_eight_bytes_are_read_whatever_they_need() -> None:
+    """Recordings of version 2 have no others."""
+    texts = [b"sda 5 60\n", b"sda 6 58\n", b"sda 8 59\n"]
+    (found,) = packed(texts)
+    steps = (1, 2, -2, 1)  # column by column
+    rows = [step.to_bytes(8, "little", signed=True) for step in steps]
+    wide = replace(found, planes=bytes(row[plane] for plane in range(8) for row in rows))
+    assert len(found.planes) == 4
+    assert read([wide]) == texts
+    assert wide.some([1, 2]) == texts[1:]
+
+
 GOOD = packed([b"sda 5 6\n", b"sda 6 8\n", b"sda 7 9\n"])[0]
 
 

@@ -19,6 +19,7 @@ from sdstop.core.session import Session
 from sdstop.exporters.minutes import MinuteMeter
 from sdstop.exporters.recording import RecordingLimits, RecordingWriter
 from sdstop.recordings.database import Recording
+from sdstop.recordings.schema import VERSION
 from tests.days import record
 from tests.nodes.block import Load, Node, raid10
 
@@ -87,6 +88,24 @@ def test_recordings_without_minutes_open_and_get_them(tmp_path: Path) -> None:
     with Recording(path) as recording:
         assert [run for run, _ in recording.minutes()] == [1, 1]
         assert recording.notes == []
+
+
+def test_a_recording_of_version_2_is_continued_as_one_of_the_newest(tmp_path: Path) -> None:
+    path = tmp_path / "r"
+    record(path, ORIGIN, iter(Node().frames(70)))
+    store = sqlite3.connect(path)
+    store.execute("PRAGMA user_version = 2")
+    store.commit()
+    store.close()
+    with Recording(path) as recording:
+        assert [run for run, _ in recording.minutes()] == [0, 0]
+    record(path, ORIGIN, iter(Node().frames(70)))
+    with Recording(path) as recording:
+        assert [run for run, _ in recording.minutes()] == [0, 0, 1, 1]
+        assert recording.notes == []
+    store = sqlite3.connect(path)
+    assert store.execute("PRAGMA user_version").fetchone() == (VERSION,)  # older programs must not misread it
+    store.close()
 
 
 def test_hostile_minutes_are_left_out(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ class Shape:
     user: float = 0.02
     system: float = 0.03
     iowait: float = 0.0
+    steal: float = 0.0
     load: float = 0.3
     stalled: float = 0.0  # share of time that some task waits for I/O; 0.8 of it all do
     dirty: int = 4200
@@ -80,7 +81,7 @@ class Node:
         """Let a second pass."""
         shape, rng = self.shape, self._rng
         for ticks in self._ticks:
-            shares = (shape.user, 0.0, shape.system, None, shape.iowait, 0.0, shape.system / 8, 0.0)
+            shares = (shape.user, 0.0, shape.system, None, shape.iowait, 0.0, shape.system / 8, shape.steal)
             spent = [0 if part is None else round(100 * part * rng.uniform(0.7, 1.3)) for part in shares]
             spent[3] = max(0, 100 - sum(spent))
             for index, more in enumerate(spent):

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.readings.limit import LeakyBucket, Limit, limited, use
+from sdstop.core.columns import Columns
+from sdstop.core.model import key_of
+from sdstop.readings.limit import LeakyBucket, Limit, LimitUse, limited, use
 
 KIB, MIB = 1024, 1 << 20
 
@@ -53,23 +57,30 @@ def test_a_large_request_counts_several_times() -> None:
     assert limit.iops_at(512) == 500  # a small one counts as one
 
 
+def used(before: Limit, after: Limit, seconds: float) -> LimitUse | None:
+    """Return the use between two samples of one limit."""
+    old, new = (Columns.of(Limit, {key_of(Limit)(row): row}) for row in (before, after))
+    found: list[Any] = list(use(old, new, seconds).values())
+    return found[0] if found else None
+
+
 def test_use_follows_from_counters_or_is_told() -> None:
     before = mapping(used_requests=1000, used_bytes=1 << 20, stalled=3.0)
     after = mapping(used_requests=1500, used_bytes=3 << 20, stalled=4.5, wait=0.032)
-    seen = use(before, after, 2.0)
+    seen = used(before, after, 2.0)
     assert seen is not None
     assert (seen.requests_per_second, seen.bytes_per_second, seen.stalled) == (250, 1 << 20, 0.75)
     assert (seen.request_size, seen.wait, seen.sharers) == ((1 << 20) / 250, 0.032, 1)
-    told = use(mapping(requests_rate=1.0), mapping(requests_rate=420.0, bytes_rate=420.0 * 4096, sharers=3), 10.0)
+    told = used(mapping(requests_rate=1.0), mapping(requests_rate=420.0, bytes_rate=420.0 * 4096, sharers=3), 10.0)
     assert told is not None
     assert (told.requests_per_second, told.request_size, told.sharers) == (420, 4096, 3)
 
 
 def test_nothing_is_made_up() -> None:
-    assert use(mapping(), mapping(), 1.0) is None
-    assert use(mapping(used_requests=9), mapping(used_requests=3), 1.0) is None  # the counter began again
-    assert use(mapping(used_requests=1), mapping(used_requests=3), 0.0) is None
-    idle = use(mapping(used_requests=3), mapping(used_requests=3), 1.0)
+    assert used(mapping(), mapping(), 1.0) is None
+    assert used(mapping(used_requests=9), mapping(used_requests=3), 1.0) is None  # the counter began again
+    assert used(mapping(used_requests=1), mapping(used_requests=3), 0.0) is None
+    idle = used(mapping(used_requests=3), mapping(used_requests=3), 1.0)
     assert idle is not None
     assert (idle.requests_per_second, idle.request_size) == (0, None)
 

@@ -23,7 +23,7 @@ from sdstop.core.evidence import Evidence, Frame, Origin
 from sdstop.core.model import Name, Reading, schema
 from sdstop.core.replay import Replay
 from sdstop.core.retention import Retention
-from sdstop.core.snapshot import DerivedRows
+from sdstop.core.snapshot import is_derived
 from sdstop.exporters.capture import CaptureWriter
 from tests.fixtures import names, opened
 
@@ -68,7 +68,7 @@ def rows(origin: Origin, frames: Iterable[Frame]) -> Iterator[Reading]:
     for frame in frames:
         for run in replay.feed(frame).runs.values():
             for table in run.tables.values():
-                yield from () if isinstance(table, DerivedRows) else table.values()
+                yield from () if is_derived(table) else table.values()
 
 
 def declared(origin: Origin, frames: Iterable[Frame]) -> dict[str, str]:

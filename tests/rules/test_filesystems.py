@@ -65,6 +65,39 @@ def test_a_full_boot_partition_stops_updates_alone(point: str) -> None:
     assert judged(mount(97, 3, point="/boots")).finding("/boots", FULL).severity is Severity.CRITICAL
 
 
+MIB = 1 / 1024
+
+
+@pytest.mark.parametrize(("point", "used", "available", "severity"), [
+    ("/run", 400 * MIB, 0, Severity.CRITICAL),
+    ("/dev/shm", 8, 0, Severity.CRITICAL),  # noqa: S108
+    ("/tmp", 2, 0, Severity.WARNING),  # noqa: S108
+    ("/run/lock", 5 * MIB, 0, Severity.CRITICAL), ("/run", 98, 2, Severity.WARNING), ("/run", 96, 4, None),
+    ("/dev/shm", 92, 8, None),  # noqa: S108
+    ("/run/user/1000", 1, 0, "other"),
+])  # fmt: skip
+def test_what_services_keep_in_memory(
+    point: str, used: float, available: float, severity: Severity | str | None
+) -> None:
+    row = mount(used, available, point=point, source="tmpfs", filesystem="tmpfs", number="0:23")
+    said = judged(row)
+    if severity == "other":
+        assert not [each for each in said.all if point in getattr(each, "subjects", (getattr(each, "subject", ""),))]
+        return
+    verdict = said.of(point, FULL)
+    assert (verdict.severity if isinstance(verdict, Finding) else None) is severity
+    df = f"Filesystem 1024-blocks Used Available Capacity Mounted on\ntmpfs 100000 100000 0 100% {point}\n"
+    told = Judged((DF_TEXT,), [FILESYSTEM_FULL], [(0.0, {"cmd:df -P": df})]).finding(point, FULL)
+    assert told.severity is (Severity.WARNING if point == "/tmp" else Severity.CRITICAL)  # noqa: S108
+
+
+def test_a_full_run_names_what_fails() -> None:
+    row = mount(400 * MIB, 0, point="/run", source="tmpfs", filesystem="tmpfs", number="0:23")
+    finding = judged(row).finding("/run", FULL)
+    assert finding.impact == "Services, udev and LVM cannot write their state and locks."
+    assert any(str(each).startswith("mount -o remount,size=75% /run") for each in finding.advice)
+
+
 @pytest.mark.parametrize(("options", "severity"), [("ro,relatime", None), ("rw,relatime", Severity.CRITICAL)])
 def test_a_full_file_system_that_is_mounted_read_only_is_no_fault(options: str, severity: Severity | None) -> None:
     df = "Filesystem 1B-blocks Used Available Capacity Mounted on\n/dev/sdc1 100000 100000 0 100% /archive\n"
@@ -131,4 +164,5 @@ def test_recorded_df_is_judged_as_well() -> None:
     assert said.finding("/srv").severity is Severity.CRITICAL
     assert isinstance(said.of("/var"), RuledOut)
     assert isinstance(said.of("/snap/core"), Unchecked)
-    assert {one.subject for one in said.all} == {"/srv", "/var", "/snap/core"}
+    assert "udev" in said.finding("/run").impact
+    assert {one.subject for one in said.all} == {"/srv", "/var", "/snap/core", "/run"}

@@ -14,6 +14,7 @@ from sdstop.collectors.devicemapper.status import DM_STATUS
 from sdstop.collectors.filesystems.errors import BTRFS_ERRORS, EXT4_ERRORS
 from sdstop.collectors.kernel.answer import QUESTION
 from sdstop.collectors.kernel.log import KERNEL_LOG
+from sdstop.collectors.md.arrays import MDRAID
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark, command_key
 from sdstop.core.finding import Damage, Finding, Gap, RuledOut, Severity, Unchecked
 from sdstop.core.session import Session
@@ -101,6 +102,40 @@ def test_severity_follows_from_effect_and_age(lines: list[tuple[float, str]], se
     assert finding.severity is severity
     assert finding.standing is (severity is Severity.INFO)
     assert on_disks(*lines).ruled_out("sda").subjects == ("sda",)
+
+
+FAILED_MEMBER = "md/raid:md0: Disk failure on sdb, disabling device."
+MDSTAT = """Personalities : [raid6]
+md0 : active raid6 sdb[2](F) sda[0] sdc[1] sdd[3]
+      2048 blocks super 1.2 level 6, 512k chunk, algorithm 2 [4/3] [UU_U]
+
+unused devices: <none>
+"""
+
+
+@pytest.mark.parametrize(("lines", "mdstat", "severity"), [
+    ([(5.0, FAILED_MEMBER)], MDSTAT, Severity.WARNING),
+    ([(5.0, FAILED_MEMBER)], "", Severity.CRITICAL),
+    ([(5.0, FAILED_MEMBER), (4.0, lost("sdb"))], MDSTAT, Severity.CRITICAL),
+])  # fmt: skip
+def test_a_member_that_an_array_gave_up_is_as_bad_as_the_array_says(
+    lines: list[tuple[float, str]], mdstat: str, severity: Severity
+) -> None:
+    files = disk("sda", 0) | disk("sdb", 16) | log(*lines) | ({"/proc/mdstat": mdstat} if mdstat else {})
+    said = Judged((*COLLECTORS, MDRAID), [KERNEL_IO_ERRORS], [(0.0, files)])
+    assert errors(said).severity is severity
+
+
+@pytest.mark.parametrize(("lines", "severity"), [
+    ([(5.0, "md: super_written gets error=-5")], Severity.WARNING),
+    ([(5.0, "md: super_written gets error=-5"), (5.0, FAILED_MEMBER)], Severity.INFO),
+    ([(5.0, "md: super_written gets error=-5"), (300.0, FAILED_MEMBER)], Severity.WARNING),
+])  # fmt: skip
+def test_a_superblock_of_a_member_that_was_given_up_is_told_once(
+    lines: list[tuple[float, str]], severity: Severity
+) -> None:
+    said = judged(log(*lines), rules=[KERNEL_FAULTS])
+    assert said.finding("superblock-error", "kernel-faults").severity is severity
 
 
 def test_a_disk_that_was_disabled_and_is_gone_stays_a_warning() -> None:

@@ -150,6 +150,8 @@ def tables(text: str, **more: str) -> Judged:
          "A part of the mapping has the target error."),
         ("data: 0 100 flakey 8:0 0 10 5 0 \n", "TEST TARGET: flakey",
          "All of the mapping has the target flakey: requests fail at times."),
+        ("data: 0 100 delay 8:0 0 0 8:0 0 5\n", "TEST TARGET: delay",
+         "All of the mapping has the target delay: requests are held back."),
     ],
 )  # fmt: skip
 def test_a_target_that_fails_requests(text: str, title: str, cause: str) -> None:
@@ -194,7 +196,7 @@ def test_a_state_that_is_not_known_is_not_good() -> None:
 
 
 @pytest.mark.parametrize("text", [
-    "data: 0 100 linear 8:0 0\n", "data: 0 100 delay 8:0 0 5\n", "data: 0 100 zero \n",
+    "data: 0 100 linear 8:0 0\n", "data: 0 100 delay 8:0 0 0\n", "data: 0 100 zero \n",
 ])  # fmt: skip
 def test_other_targets_are_good(text: str) -> None:
     assert tables(text).ruled_out("data").summary == "no error target in all 1 tables"

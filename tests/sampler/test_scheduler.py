@@ -410,6 +410,72 @@ class TestRounds:
         assert table.launched() == {"b"}
 
 
+class TestChanges:
+    def test_of_two_runs_that_read_a_file_the_newer_read_counts(self, rounds: Callable[..., Table]) -> None:
+        def first(host: Host) -> Iterator[Reading]:
+            host.text("/wait")  # meanwhile "second" runs, from beginning to end
+            yield Other("first", int(host.text("/x")))
+
+        def second_runs() -> str:
+            table.clock.now += 0.01
+            table.executor.take(table.runner("second"))
+            table.clock.now += 0.01
+            return ""
+
+        values = iter(("1", "2", "2", "1"))
+        host = Hanging({"/wait": second_runs, "/x": lambda: next(values)})
+        table = rounds([Collector("first", "first", first, (Other,), ()), collector("second")], host)
+        table.step()
+        (frame,) = table.step("first")
+        assert [item.data for item in frame[2] if item.key == "/x"] == [b"2"]
+        table.step(after=1.0)
+        (frame,) = table.step("first")  # the newer read is as before, and counts as well
+        assert [item.data for item in frame[2] if item.key == "/x"] == [b"1"]
+
+    def test_a_change_is_sent_with_the_first_run_that_ends_with_it(self, rounds: Callable[..., Table]) -> None:
+        def slow(host: Host) -> Iterator[Reading]:
+            yield Other("slow", int(host.text("/x")))
+            host.text("/wait")
+
+        def quick_runs() -> str:
+            table.clock.now += 0.3
+            table.executor.take(table.runner("quick"))
+            table.rounds.step()  # its frame does not wait for the slow run
+            return ""
+
+        files: dict[str, Any] = {"/wait": "", "/x": 1}
+        table = rounds([Collector("slow", "slow", slow, (Other,), ()), collector("quick")], Hanging(files))
+        table.step()
+        table.step("slow", "quick")
+        table.step(after=1.0)
+        files.update({"/x": 2, "/wait": quick_runs})
+        before = len(table.frames)
+        table.step("slow")
+        frame = table.frames[before]
+        assert set(frame[3]) == {"quick"}
+        assert [item.data for item in frame[2]] == [b"2"]
+
+    def test_a_timeout_does_not_replace_the_result_of_its_read(self) -> None:
+        delta = ChangeFilter()
+        delta.news([Evidence("/a", data=b"1", monotonic=1.0)])
+        assert delta.is_known(Evidence("/a", data=b"1", monotonic=2.0))
+        assert delta.news([Evidence("/a", Outcome.TIMEOUT, monotonic=2.0)]) == []
+        assert delta.news([Evidence("/a", Outcome.TIMEOUT, monotonic=3.0)])
+        assert delta.news([Evidence("/a", data=b"1", monotonic=3.0)])
+
+    def test_a_run_that_waits_for_its_frame_keeps_only_what_changed(self, rounds: Callable[..., Table]) -> None:
+        table = rounds([collector("a"), collector("b")], Hanging({"/x": 1}))
+        table.step()
+        table.step("a", "b")
+        table.step(after=1.0)
+        table.step("a")
+        (waiting,) = table.rounds._finished
+        assert not waiting.evidence
+        (frame,) = table.step("b")
+        assert frame[2] == []
+        assert set(frame[3]) == {"a", "b"}
+
+
 class TestDelta:
     def test_what_says_the_same_is_no_news(self) -> None:
         delta = ChangeFilter()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sdstop.collectors.fabric.hba import BLOCK
+from sdstop.collectors.fabric.hba import BLOCK, PCI
 from tests.nodes.block import disk_name
 from tests.nodes.hba import Card
 from tests.nodes.system import Shape
@@ -100,7 +100,54 @@ def _moved(target: str, bus: int, place: int) -> str:
     return target
 
 
+_NIC, _NIC_PORT = "0000:5e:00.0", "0000:5d:02.0"
+_AER = (
+    ("correctable", "COR", ("RxErr", "BadTLP", "BadDLLP", "Rollover", "Timeout")),
+    ("nonfatal", "NONFATAL", ("DLP", "FCP", "TLP", "CmpltTO", "UnsupReq")),
+    ("fatal", "FATAL", ("DLP", "SDES", "TLP", "CmpltTO")),
+)
+
+
+def _counted(address: str, **errors: int) -> dict[str, str]:
+    """Return the counters of a function's errors, by the kernel's name of the error."""
+    found = {}
+    for kind, total, names in _AER:
+        lines = [f"{name} {errors.get(name, 0)}\n" for name in names]
+        count = sum(errors.get(name, 0) for name in names)
+        found[f"{PCI}/{address}/aer_dev_{kind}"] = "".join([*lines, f"TOTAL_ERR_{total} {count}\n"])
+    return found
+
+
+def _pcie(taken: float, lanes: int, growth: float) -> Told:
+    """Show a card whose slot damages packets, and a network card whose link came up with few lanes."""
+    card = Card(0x3B, ("sda", "sdb"))
+    fast, above = "8.0 GT/s PCIe\n", f"../../../devices/pci0000:5d/{_NIC_PORT}/{_NIC}"
+    fixed = card.files() | {
+        f"{PCI}/{_NIC}/class": "0x020000\n", f"{PCI}/{_NIC}/vendor": "0x15b3\n", f"{PCI}/{_NIC}/device": "0x1017\n",
+        f"{PCI}/{_NIC}/current_link_speed": fast, f"{PCI}/{_NIC}/current_link_width": f"{lanes}\n",
+        f"{PCI}/{_NIC}/max_link_speed": fast, f"{PCI}/{_NIC}/max_link_width": "8\n",
+        f"{PCI}/{_NIC_PORT}/max_link_speed": fast, f"{PCI}/{_NIC_PORT}/max_link_width": "16\n",
+        f"{PCI}/{_NIC_PORT}/class": "0x060400\n", f"{PCI}/{_NIC_PORT}/vendor": "0x8086\n",
+        f"{PCI}/{_NIC_PORT}/device": "0x2030\n", f"link:{PCI}/{_NIC}": above,
+        f"{PCI}/{_NIC}/net/ens3/address": "b8:ce:f6:00:11:22\n",
+    }  # fmt: skip
+
+    def told(second: int) -> Evidence:
+        errors = _counted(card.address, BadTLP=412 + int(growth * second), UnsupReq=7) | _counted(_NIC, RxErr=2)
+        return errors | {"outcomes.json": _NO_ARRAYS} | (fixed if not second else {})
+
+    devices = {name: disk_number(place) for place, name in enumerate(card.disks)}
+    rows = moved(0, reads=_READS, read=_READS * _SIZE, read_wait=0.006, busy=0.25)
+    return Told(
+        Shape("vault13", cpus=16, load=1.1), taken, 60, 6, told, devices, lambda _: dict.fromkeys(devices, rows)
+    )
+
+
+_NO_ARRAYS = '{"/proc/mdstat": {"outcome": "absent", "detail": "no such file"}}\n'
+
 STORIES: Stories = {
+    "pcie-errors": lambda: _pcie(_STARTED + 172_800, 1, 0.5),
+    "pcie-clean": lambda: _pcie(_STARTED + 259_200, 8, 1 / 120),
     "hba-lost": lambda: Shelves(_STARTED, _LOST_AT),
     "hba-back": lambda: Shelves(_STARTED + 86_400, None),
 }

@@ -100,7 +100,16 @@ def _busy() -> Scene:
     return Scene(shape, _STARTED + 300_000, seconds, parts, serving(310e6, 420e6))
 
 
+def _guest(share: float) -> Scene:
+    """Let a guest want two thirds of its processors, and the hypervisor keep a share of the time."""
+    spec = ArraySpec(level=Level.RAID0, disks=4, chunk=512 * KIB, member_size=931 * GIB, random=Random(rate=60.0))
+    shape = Shape("gate2", cpus=4, user=0.3, system=0.12, steal=share, load=3.4, stalled=0.1)
+    return Scene(shape, _STARTED + 172_800, 40, [Part.simulated(Shelf(spec), 31, 40)], serving(9.0e6, 12.0e6))
+
+
 STORIES: Stories = {
+    "guest-starved": lambda: _guest(0.4),
+    "guest-served": lambda: _guest(0.02),
     "clone-convoy": _clone_convoy,
     "slow-member": _slow_member,
     "hot-member": _hot_member,

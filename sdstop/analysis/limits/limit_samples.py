@@ -92,14 +92,26 @@ def _make(
 ) -> Sample:
     requests, moved = used
     size = moved / requests if requests and moved is not None else None
-    shares = []
-    if row.iops and requests is not None:
-        shares.append((requests * row.weight(size) / row.iops, IOPS))
-    if row.bandwidth and moved is not None:
-        shares.append((moved / row.bandwidth, BANDWIDTH))
-    share, binding = max(shares, default=(0.0, IOPS if row.iops else BANDWIDTH))
+    share, binding = share_of(row.iops, row.bandwidth, requests, moved, row.weight(size))
     high = min(share, 1.0) if sharers > 1 else share
     return Sample(at, seconds, requests, moved, share / sharers, high, binding, wait, disk_wait, stalled)
+
+
+def share_of(
+    iops: float | None, bandwidth: float | None, requests: float | None, moved: float | None, weight: float
+) -> tuple[float, str]:
+    """Return the share of the limit that is closer to being reached, and which one that is.
+
+    `requests` and `moved` are per second; a request counts as `weight` of them.
+    """
+    share, binding = -1.0, ""
+    if iops and requests is not None:
+        share, binding = requests * weight / iops, IOPS
+    if bandwidth and moved is not None:
+        other = moved / bandwidth
+        if other >= share:
+            share, binding = other, BANDWIDTH
+    return (share, binding) if binding else (0.0, IOPS if iops else BANDWIDTH)
 
 
 def mean(values: Sequence[float | None]) -> float | None:

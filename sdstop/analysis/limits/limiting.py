@@ -9,18 +9,25 @@ from typing import cast
 
 from msgspec import Struct
 
+from sdstop.analysis.limits.limit_courses import (
+    AT_LIMIT,
+    JITTER,
+    READINGS,
+    SECONDS,
+    LimitCourse,
+    evaluated,
+    ordered_limits,
+)
 from sdstop.analysis.limits.limit_samples import BANDWIDTH, IOPS, Sample, by_devices, by_source, mean, weighted
 from sdstop.core.evidence import Cite
 from sdstop.core.history import Moment, Window
+from sdstop.core.kept import kept
+from sdstop.core.model import Rows
 from sdstop.core.snapshot import Run
 from sdstop.core.text import added
 from sdstop.readings.disk import Disk, DiskActivity
 from sdstop.readings.limit import CGROUP, QEMU, LeakyBucket, Limit, LimitUse
 
-READINGS, SECONDS = 5, 10.0
-"""Minimum number of samples, and minimum time span in seconds, that are evaluated."""
-AT_LIMIT = 0.9
-"""Share of a limit at which a sample counts as at the limit; the kernel admits requests in slices of 0.1 s."""
 CALM = 0.7
 """Share of a limit below which requests wait only for the disks."""
 TOGETHER = 2.0
@@ -41,7 +48,7 @@ class LimitedWait(Struct, frozen=True):
     least: bool = False
 
 
-class LimitAnalysis(Struct, frozen=True):
+class LimitAnalysis(Struct, frozen=True, dict=True):
     """A limit and its use in the window; `samples` are the evaluated ones, oldest first."""
 
     limit: Limit
@@ -53,63 +60,63 @@ class LimitAnalysis(Struct, frozen=True):
     measured: bool = True
     """Whether any source reports the use of this limit."""
 
-    @property
+    @kept
     def requests(self) -> float | None:
         """Mean requests per second."""
         return mean([s.requests for s in self.samples])
 
-    @property
+    @kept
     def bytes(self) -> float | None:
         """Mean bytes per second."""
         return mean([s.bytes for s in self.samples])
 
-    @property
+    @kept
     def size(self) -> float | None:
         """Mean size of a request, in bytes."""
         requests, moved = self.requests, self.bytes
         return moved / requests if requests and moved is not None else None
 
-    @property
+    @kept
     def low(self) -> float | None:
         """Mean of the minimum share of the limit in use; None if unknown."""
         return mean([s.low for s in self.samples])
 
-    @property
+    @kept
     def share(self) -> float | None:
         """Mean of the maximum share of the limit in use; above 1 in a burst."""
         return mean([s.high for s in self.samples])
 
-    @property
+    @kept
     def certain(self) -> bool:
         """Whether the use is the owner's own, so that `low` and `share` are the same."""
         return all(s.low == s.high for s in self.samples)
 
-    @property
+    @kept
     def binding(self) -> str | None:
         """Limit that is closer to being reached, "IOPS" or "bandwidth"."""
         return max(self.samples, key=lambda s: s.high).binding if self.samples else None
 
-    @property
+    @kept
     def at_limit(self) -> float | None:
         """Share of the samples in which at least AT_LIMIT of the limit was certainly in use."""
         return sum(s.low >= AT_LIMIT for s in self.samples) / len(self.samples) if self.samples else None
 
-    @property
+    @kept
     def maybe_at_limit(self) -> float | None:
         """Share of the samples at the limit, assuming that shared use was all this owner's."""
         return sum(s.high >= AT_LIMIT for s in self.samples) / len(self.samples) if self.samples else None
 
-    @property
+    @kept
     def full(self) -> float | None:
         """Mean share in the samples at the limit, None if there is none."""
         return mean([s.low for s in self.samples if s.low >= AT_LIMIT])
 
-    @property
+    @kept
     def seconds(self) -> float:
         """Time span of the samples."""
         return added(s.seconds for s in self.samples)
 
-    @property
+    @kept
     def shaped(self) -> bool:
         """Whether the mean throughput was so close to the limit, for so long, that the limit must be the cause.
 
@@ -120,7 +127,7 @@ class LimitAnalysis(Struct, frozen=True):
             return False
         return abs(math.fsum(s.low * s.seconds for s in self.samples) / seconds - 1) <= SHAPED
 
-    @property
+    @kept
     def allowed(self) -> float | None:
         """Requests per second that the limits allow at the mean request size."""
         return self.limit.iops_at(self.size)
@@ -135,46 +142,46 @@ class LimitAnalysis(Struct, frozen=True):
         rows = [window.get(DiskActivity, device) for device in devices_of(window, self.limit)]
         return tuple(window.cite(row) for row in rows if row is not None)
 
-    @property
+    @kept
     def headroom(self) -> float | None:
         """Requests per second that could be added at this request size."""
         allowed, requests = self.allowed, self.requests
         return None if allowed is None or requests is None else max(allowed - requests, 0.0)
 
-    @property
+    @kept
     def wait(self) -> float | None:
         """Mean time of a request, including the wait that the limit causes."""
         return weighted([(s.wait, s.requests) for s in self.samples])
 
-    @property
+    @kept
     def disk_wait(self) -> float | None:
         """Mean wait below the limit: reported or measured there, or else the wait while use was far below the limit."""
         told = weighted([(s.disk_wait, s.requests) for s in self.samples])
         return self.calm_wait if told is None else told
 
-    @property
+    @kept
     def queue(self) -> float | None:
         """Mean outstanding requests, including those that the limit holds back."""
         return mean([s.queue for s in self.samples])
 
-    @property
+    @kept
     def stalled(self) -> float | None:
         """Minimum share of time in which a task of the owner waited for I/O (on any device)."""
         return mean([s.stalled for s in self.samples])
 
-    @property
+    @kept
     def limit_wait(self) -> float | None:
         """Part of the wait that the limit causes, None if unknown."""
         wait, disks = self.wait, self.disk_wait
         return None if wait is None or disks is None else max(wait - disks, 0.0)
 
-    @property
+    @kept
     def least_wait(self) -> float | None:
         """Minimum wait if only task stalls are known: a stalled task has at least one outstanding request."""
         stalled, requests = self.stalled, self.requests
         return stalled / requests if stalled is not None and requests else None
 
-    @property
+    @kept
     def split(self) -> LimitedWait:
         """Wait of a request and its parts: as measured, or as a lower bound if only task stalls are known."""
         disks = self.disk_wait
@@ -185,12 +192,12 @@ class LimitAnalysis(Struct, frozen=True):
             return LimitedWait(None, disks, None)
         return LimitedWait(least, disks, least - disks, least=True)
 
-    @property
+    @kept
     def bursting(self) -> bool:
         """Whether the latest rate exceeds the sustained limit."""
         return bool(self.samples) and self._bucket is not None and self.samples[-1].low > 1 + SHAPED
 
-    @property
+    @kept
     def burst_left(self) -> float | None:
         """Maximum seconds for which the last rate remains allowed; None without a burst."""
         bucket = self._bucket
@@ -200,62 +207,73 @@ class LimitAnalysis(Struct, frozen=True):
         rate = _counted(self.limit, last) if self._burst_of == IOPS else last.bytes
         return None if rate is None else bucket.left(self.level, rate)
 
-    @property
+    @kept
     def _burst_of(self) -> str | None:
         return _burst_of(self.limit, self.binding)
 
-    @property
+    @kept
     def _bucket(self) -> LeakyBucket | None:
         return _bucket(self.limit, self._burst_of)
 
 
 def limit_analyses(window: Window) -> list[LimitAnalysis]:
-    """Return every limit of the window's end with its use, by volume and owner; rules and views share the work."""
-    return window.once("limitings", lambda: _all(window))
+    """Return every limit of the window's end with its use, by volume and owner; views share the work.
+
+    Rules read courses (sdstop.analysis.limits.limit_courses) first: of thousands, few limits deserve an analysis.
+    """
+    return window.once("limitings", lambda: [limit_analysis(window, *each) for each in ordered_limits(window)])
+
+
+def promised_analyses(window: Window) -> list[LimitAnalysis]:
+    """Return the same without the limits of control groups, which promise nothing and are the most numerous."""
+
+    def promised() -> list[LimitAnalysis]:
+        return [
+            limit_analysis(window, course, place) for course, place in ordered_limits(window)
+            if course.limits.column("kind")[place] != CGROUP
+        ]  # fmt: skip
+
+    return window.once("limitings.promised", promised)
+
+
+def limit_analysis(window: Window, course: LimitCourse, place: int) -> LimitAnalysis:
+    """Return the limit at a place of a source's, with its use."""
+
+    def make() -> LimitAnalysis:
+        moments = window.moments(DiskActivity)
+        turns = window.once(("limit turns", id(course)), lambda: _turns(course, moments))
+        return _look(window, cast("Limit", course.limits.row(place)), turns, moments)
+
+    return window.once(("limiting", id(course), place), make)
 
 
 def mappings(window: Window) -> list[list[LimitAnalysis]]:
-    """Return the limits of each volume, one per owner: that on reads and writes together, or else on one of them."""
+    """Return the limits of each volume, one per owner: that on reads and writes together, or else on one of them.
+
+    Those of control groups are left out: they imply nothing for other groups.
+    """
     return window.once("limitings.mappings", lambda: _mappings(window))
 
 
 def _mappings(window: Window) -> list[list[LimitAnalysis]]:
     found: dict[tuple[str, str], dict[str, LimitAnalysis]] = {}
-    for known in limit_analyses(window):
+    for known in promised_analyses(window):
         row = known.limit
         found.setdefault((row.kind, row.volume), {}).setdefault(row.owner, known)
     return [list(owners.values()) for owners in found.values()]
 
 
-def _all(window: Window) -> list[LimitAnalysis]:
-    rows = sorted(window.rows(Limit).values(), key=lambda row: (row.volume, row.owner, row.kind, row.direction))
-    if not rows:
-        return []
-    moments = window.moments(DiskActivity)
+def _turns(course: LimitCourse, moments: Sequence[Moment[DiskActivity]]) -> list[_UseSample]:
     starts = [moment.started for moment in moments]
-    turns = [_UseSample(run, table, _beside(run, moments, starts)) for run, table in _runs(window)]
-    return [_look(window, row, turns, moments) for row in rows]
+    return [_UseSample(run, run.tables[LimitUse], _beside(run, moments, starts)) for run in course.runs]
 
 
 class _UseSample(Struct, frozen=True):
     """A run with readings of limit use, and the disk activity at about that time."""
 
     run: Run
-    table: Mapping[Hashable, LimitUse]
+    table: Rows
     disks: Moment[DiskActivity] | None
-
-
-def _runs(window: Window) -> list[tuple[Run, Mapping[Hashable, LimitUse]]]:
-    """Return each collector's own runs, oldest first; joined runs would repeat the rows of slow collectors."""
-    seen: set[int] = set()
-    found = []
-    for shot in window.snapshots:
-        for run in shot.runs.values():
-            table = run.tables.get(LimitUse)
-            if table and run.ok and id(run) not in seen:
-                seen.add(id(run))
-                found.append((run, cast("Mapping[Hashable, LimitUse]", table)))
-    return found
 
 
 def _beside(run: Run, moments: Sequence[Moment[DiskActivity]], starts: Sequence[float]) -> Moment[DiskActivity] | None:
@@ -282,7 +300,7 @@ def _look(
     # Older samples are needed only for the calm wait or the bucket's level.
     whole = waits or bool(row.iops_burst or row.bandwidth_burst)
     every = _taken(newest, whole=whole)
-    kept = every[-max(READINGS, _fitting(every)) :]
+    kept = every[len(every) - evaluated([sample.seconds for sample in every]) :]
     calm = [(s.wait, s.requests) for s in every if s.high < CALM]
     return LimitAnalysis(row, tuple(kept), weighted(calm), _level(row, every), measured=_measured(row, devices))
 
@@ -295,19 +313,20 @@ def _taken(newest: Iterator[Sample | None], *, whole: bool) -> list[Sample]:
         if sample is not None:
             found.append(sample)
             covered += sample.seconds
-            if not whole and len(found) >= READINGS and covered >= SECONDS - 0.5:
+            if not whole and len(found) >= READINGS and covered >= SECONDS - JITTER:
                 break
     return found[::-1]
 
 
 def _of_turn(row: Limit, key: Hashable, turn: _UseSample, devices: Sequence[str]) -> Sample | None:
-    """Return the sample of a run, cached for all windows that contain the run."""
+    """Return the sample of a run by the limit that held then, cached for all windows that contain the run."""
     run = turn.run
     known = ("limit", key)
     if known not in run.memo:
-        use = turn.table.get(key)
+        use = cast("LimitUse | None", turn.table.get(key))
+        then = cast("Limit", run.tables[Limit].get(key, row))
         below = turn.disks.rows.get(devices[0]) if turn.disks is not None and row.kind == CGROUP and devices else None
-        run.memo[known] = None if use is None else by_source(row, run.started, run.seconds or 0.0, use, below)
+        run.memo[known] = None if use is None else by_source(then, run.started, run.seconds or 0.0, use, below)
     return cast("Sample | None", run.memo[known])
 
 
@@ -325,17 +344,6 @@ def _found(rows: Mapping[Hashable, DiskActivity], devices: Sequence[str]) -> lis
 def _measured(row: Limit, devices: Sequence[str]) -> bool:
     counted = row.used_requests is not None or row.used_bytes is not None
     return counted or row.requests_rate is not None or row.bytes_rate is not None or bool(devices)
-
-
-def _fitting(samples: Sequence[Sample]) -> int:
-    """Return how many of the last samples fit in SECONDS."""
-    covered, count = 0.0, 0
-    for sample in reversed(samples):
-        if covered >= SECONDS - 0.5:
-            break
-        covered += sample.seconds
-        count += 1
-    return count
 
 
 def devices_of(window: Window, row: Limit) -> list[str]:

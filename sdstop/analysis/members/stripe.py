@@ -139,13 +139,27 @@ def _is_crowded(load: _Load, top_share: float, deficit: float, limits: StripeLim
     return load.deficit >= deficit - limits.sharpness * math.log(load.top_share / top_share)
 
 
+_STEADY = 8
+"""Ratio of the longest to the shortest queue of a crowd, at most."""
+
+
+def _steady(crowded: Sequence[_Load]) -> list[_Load]:
+    """Return the crowded seconds with about the same queue, the most there are.
+
+    Streams that wait for their responses are always outstanding. Bursts of write-back fill some columns by chance in
+    one second, and the last of their requests are counted when they complete, in the next.
+    """
+    sets = ([load for load in crowded if least.queue <= load.queue <= _STEADY * least.queue] for least in crowded)
+    return max(sets, key=len, default=[])
+
+
 def _judge_spread(
     seconds: Sequence[Second], loads: Sequence[_Load], wait: Wait | None, deficit: float, limits: StripeLimits
 ) -> Verdict:
     columns = seconds[-1].columns
     top_share = _top_share(len(columns), limits)
     lopsided = [load for load in loads if load.top_share >= top_share]
-    crowded = [load for load in lopsided if _is_crowded(load, top_share, deficit, limits)]
+    crowded = _steady([load for load in lopsided if _is_crowded(load, top_share, deficit, limits)])
     enough = limits.crowded * len(seconds)
     looked_at = crowded if len(crowded) >= enough else lopsided or loads
     tops = Counter(load.top for load in looked_at)
@@ -162,7 +176,8 @@ def _judge_spread(
     elif len(crowded) < enough:
         kind = StripePattern.EVEN
     else:
-        kind = StripePattern.CONVOY if standing < limits.moving else StripePattern.UNCLEAR
+        moves = standing < limits.moving or _moved_once([load.shares for load in crowded])
+        kind = StripePattern.CONVOY if moves else StripePattern.UNCLEAR
     if kind in {StripePattern.CONVOY, StripePattern.UNCLEAR} and _are_unequal(columns, limits):
         kind = StripePattern.UNEQUAL
     return Verdict(
@@ -215,6 +230,8 @@ _EVEN = 1e-9
 
 _COUPLED = 2
 """Requests that wait together per update and parity disk (fitted, so that one deep writer is not a crowd)."""
+_BUSIER = 0.25
+"""Busy time of columns beyond that of exponential services, at most; 0.17 if all take equally long, more by jiffies."""
 _DEEP = 8.0
 _LEAST_COUNTED = 0.8
 
@@ -245,7 +262,7 @@ def _measured(second: Second, counted: float, parity: int, limits: StripeLimits)
     columns = second.columns
     queues = [column.queue for column in columns]
     ios = tuple(column.ios for column in columns)
-    times = [min(1.0, column.busy / counted) for column in columns]
+    times = [column.busy(counted) for column in columns]
     queue, busy = added(queues), added(times)
     legs = sum(len(column.members) for column in columns) / len(columns)
     reading, writing = _waited(second)
@@ -262,11 +279,15 @@ def _measured(second: Second, counted: float, parity: int, limits: StripeLimits)
         # A column cannot be busy for longer than the array: otherwise the counters were read at slightly different
         # times.
         part = min(1.0, max(second.busy, *times))
-    disks = legs * len(columns)
     # If nearly all waiting requests are writes, data and parity wait as one; with reads barely (the power is fitted).
-    outstanding = legs * queue / part / (1 + parity * updating**3)
-    expected = part * len(columns) * outstanding / (disks + outstanding - 1)
+    outstanding = legs / part / (1 + parity * updating**3)
     top = queues.index(max(queues))
+    others = part * _kept_busy(len(columns) - 1, legs, outstanding * (queue - queues[top]))
+    expected = part * _kept_busy(len(columns), legs, outstanding * queue)
+    # The columns without the fullest are the yardstick: they can be busier than exponential services would make them.
+    # The parts of an update keep several columns busy together, and not by chance.
+    busier = max(0.0, min(_BUSIER, (busy - times[top]) / others - 1)) * (1 - updating**3) if others else 0.0
+    expected = min(part * len(columns), expected * (1 + busier))
     return _Load(
         queue,
         busy,
@@ -278,6 +299,12 @@ def _measured(second: Second, counted: float, parity: int, limits: StripeLimits)
         tuple(waiting / queue for waiting in queues),
         ios,
     )
+
+
+def _kept_busy(columns: int, legs: float, outstanding: float) -> float:
+    """Return the number of columns that outstanding requests, distributed at random, keep busy."""
+    disks = legs * columns
+    return columns * outstanding / (disks + outstanding - 1) if outstanding else 0.0
 
 
 def _waited(second: Second) -> tuple[float, float]:
@@ -294,6 +321,30 @@ def _standing(shares: Sequence[Sequence[float]]) -> float:
     each = added(added(part * part for part in second) - even for second in shares) / len(shares)
     left = added(mean * mean for mean in means) - even
     return max(0.0, min(1.0, left / each)) if each > _EVEN else 1.0
+
+
+_SIDE = 2
+"""Fewest crowded seconds before and after a move."""
+_ALIKE = 0.25
+"""Likeness of the queues before and after a move, at most: 1 with the same columns full, 0 with nothing in common."""
+
+
+def _moved_once(shares: Sequence[Sequence[float]]) -> bool:
+    """Return whether the crowded columns of the last seconds have nothing in common with those of the first ones.
+
+    A crowd of streams on a large chunk can stay for most of the judged seconds; a hot column or a slow disk, however,
+    never passes its queue on to another.
+    """
+    even = 1 / len(shares[0])
+    excess = [[share - even for share in second] for second in shares]
+    for at in range(_SIDE, len(shares) - _SIDE + 1):
+        before, after = (
+            [added(parts) / len(side) for parts in zip(*side, strict=True)] for side in (excess[:at], excess[at:])
+        )
+        size = math.sqrt(added(x * x for x in before) * added(x * x for x in after))
+        if added(a * b for a, b in zip(before, after, strict=True)) <= _ALIKE * size:
+            return True
+    return False
 
 
 def _work(loads: Sequence[_Load], capacities: Sequence[float]) -> float:

@@ -24,6 +24,7 @@ from sdstop.collectors.devicemapper.multipath import MultipathPath, MultipathSta
 from sdstop.collectors.kernel.kinds import LogEffect, Subject
 from sdstop.collectors.kernel.message import LogPlace
 from sdstop.collectors.kernel.readings import DiskLog, KernelComplaint, KernelLog
+from sdstop.collectors.md.readings import Array
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.finding import (
     Covers,
@@ -64,6 +65,7 @@ _IMPACTS: Mapping[str, str] = {
     "pending-sectors": "Reads of these sectors fail unless an array repairs them.",
     "critical-warning": "The disk reports a fault of its own.",
     "selftest-failed": "The disk found a fault in a test of itself.",
+    "member-failed": "The array goes on without it, with less redundancy.",
     "degraded-array": "Another failed disk can lose the data of the array.",
 }
 """Impacts of kinds that differ from those of their effect."""
@@ -125,7 +127,7 @@ def _judged(
     if severity is None and lasting:
         return _finding(window, name, lasting, Severity.WARNING)
     if severity is not None:
-        if severity is Severity.CRITICAL and _has_other_path(window, name):
+        if severity is Severity.CRITICAL and (_has_other_path(window, name) or _is_lost_member(window, recent)):
             return replace(_finding(window, name, recent, Severity.WARNING), damage=Damage.REDUNDANCY)
         return _finding(window, name, recent, severity)
     old = [row for row in (*rows, *over) if row.effect is not LogEffect.NOTICE]
@@ -136,6 +138,12 @@ def _has_other_path(window: Window, name: str) -> bool:
     """Return whether a disk is a path of a multipath map that has active ones: its requests take another path."""
     maps = {row.mapping for row in window.where(MultipathPath, "path", name)}
     return any(row.mapping in maps and row.active for row in window.rows(MultipathState).values())
+
+
+def _is_lost_member(window: Window, recent: Sequence[KernelComplaint]) -> bool:
+    """Return whether the worst is that arrays went on without a disk: where they are known, their rules judge it."""
+    gone = {row.kind for row in recent if row.effect is LogEffect.GONE}
+    return gone == {"member-failed"} and bool(window.rows(Array))
 
 
 def _lasts(row: KernelComplaint, limits: Limits, *, is_present: bool) -> bool:

@@ -31,14 +31,27 @@ _BOOT = frozenset({"/boot", "/boot/efi", "/efi"})
 _NEVER_WRITTEN = frozenset({"cramfs", "erofs", "iso9660", "romfs", "squashfs", "udf"})
 
 
-def _is_local(row: FilesystemSpace) -> bool:
-    """Return whether it is stored on a device or pool of this node."""
-    return row.device is not None or row.dataset is not None
+_IN_MEMORY = {
+    "/run": "Services, udev and LVM cannot write their state and locks.",
+    "/run/lock": "LVM and other programs cannot take their locks.",
+    "/dev/shm": "Programs that share memory end or fail; Corosync refuses clients.",  # noqa: S108
+}
+"""What fails once a file system in memory is full."""
+_OF_ONE_USER = ("/run/user/", "/run/credentials/", "/run/containers/", "/var/lib/")
+
+
+def _is_judged(row: FilesystemSpace) -> bool:
+    """Return whether it is stored on a device or pool of this node, or in memory that services share."""
+    return row.device is not None or row.dataset is not None or _is_in_memory(row)
+
+
+def _is_in_memory(row: FilesystemSpace) -> bool:
+    return "tmpfs" in {row.type, row.source_name} and not row.point.startswith(_OF_ONE_USER)
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for row in window.rows(FilesystemSpace).values():
-        if _is_local(row):
+        if _is_judged(row):
             yield _judged(window, row, limits)
 
 
@@ -94,6 +107,8 @@ def _space(row: FilesystemSpace, known: Filling | None, limits: Limits) -> Sever
     """Return how severe the lack of space is; much free space is enough at any share."""
     share, free = row.share or 0.0, row.available
     left = known.full_in if known is not None else None
+    if _is_in_memory(row):
+        return _memory(row, limits)
     if free == 0:
         return Severity.CRITICAL
     if share < limits["near_full"] or (free is not None and free >= limits["roomy"]):
@@ -101,6 +116,14 @@ def _space(row: FilesystemSpace, known: Filling | None, limits: Limits) -> Sever
     scarce = free is None or free < limits["scarce"]
     soon = left is not None and left < limits["soon"]
     return Severity.CRITICAL if soon or (share >= limits["full"] and scarce) else Severity.WARNING
+
+
+def _memory(row: FilesystemSpace, limits: Limits) -> Severity | None:
+    """Return how severe the lack of space in memory is: databases fill most of /dev/shm once, and keep it."""
+    share, essential = row.share or 0.0, row.point in _IN_MEMORY
+    if row.available == 0:
+        return Severity.CRITICAL if essential else Severity.WARNING
+    return Severity.WARNING if share >= limits["full"] else None
 
 
 def _inodes(row: FilesystemSpace, limits: Limits) -> Severity | None:
@@ -144,12 +167,16 @@ def _full(window: Window, row: FilesystemSpace, severity: Severity, known: Filli
 def _impact(row: FilesystemSpace) -> str:
     if row.point in _BOOT:
         return "Updates of the kernel or of the boot loader fail once it is full."
+    if row.available == 0 and row.point in _IN_MEMORY:
+        return _IN_MEMORY[row.point]
     return "Writes will fail once it is full." if row.available != 0 else "Writes of users fail with ENOSPC."
 
 
 def _advice(row: FilesystemSpace) -> Iterator[Advice]:
     yield "Find the largest directories; deleted files that are open count too."
     yield run("df", "-h", *operands(row.point))
+    if _is_in_memory(row):
+        yield run("mount", "-o", "remount,size=75%", *operands(row.point), note="larger, until the next boot")
     yield run("du", "-xh", "--max-depth=2", *operands(row.point)).pipe("sort", "-h").pipe("tail", "-20")
     yield run("lsof", "+L1", note="deleted files that are still open")
     if row.dataset is not None:
@@ -198,7 +225,7 @@ FILESYSTEM_FULL = Rule(
     Severity.CRITICAL,
     _check,
     (FilesystemSpace,),
-    covers=(Covers(FilesystemSpace, where=_is_local),),
+    covers=(Covers(FilesystemSpace, where=_is_judged),),
     thresholds=(
         Threshold("near_full", 0.9, "share of the space or inodes in use, warning", "ratio"),
         Threshold("full", 0.97, "share of the space or inodes in use, critical", "ratio"),

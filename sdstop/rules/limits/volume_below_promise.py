@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.analysis.limits.limiting import LimitAnalysis, limit_analyses
+from sdstop.analysis.limits.limiting import LimitAnalysis, promised_analyses
 from sdstop.core import format as human
 from sdstop.core.finding import (
     Covers,
@@ -25,7 +25,7 @@ from sdstop.readings.limit import CGROUP, Limit
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
-    for known in limit_analyses(window):
+    for known in promised_analyses(window):
         limit = known.limit
         if not _promises(limit):
             continue

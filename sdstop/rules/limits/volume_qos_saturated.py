@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
+from sdstop.analysis.limits.limit_courses import LimitCourse, enforced_limits, is_held
 from sdstop.analysis.limits.limit_samples import BANDWIDTH, IOPS
-from sdstop.analysis.limits.limiting import LimitAnalysis, limit_analyses
+from sdstop.analysis.limits.limiting import LimitAnalysis, limit_analysis
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.evidence import Cite
@@ -29,21 +31,40 @@ from sdstop.readings.limit import CGROUP, POWERFLEX, QEMU, READ, TOTAL, WRITE, L
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
-    for subject, ways in _subjects(window).items():
-        yield _judge(window, subject, ways, limits)
+    for subject, ways in enforced_limits(window).items():
+        for course, place in ways:
+            if place in course.close or course.count < limits["readings"]:
+                yield _looked_at(window, subject, ways, limits)
+                break
+        else:
+            yield _passed(subject, ways)
 
 
-def _subjects(window: Window) -> dict[str, list[LimitAnalysis]]:
-    """Return the enforced limits by subject; reads and writes of a subject may have separate limits."""
-    found: dict[str, list[LimitAnalysis]] = {}
-    for known in limit_analyses(window):
-        if _is_held(known.limit):
-            found.setdefault(known.limit.subject, []).append(known)
-    return found
+def _looked_at(window: Window, subject: str, ways: Sequence[tuple[LimitCourse, int]], limits: Limits) -> Verdict:
+    """Return the verdict on limits of which one was reached in a sample, or whose use is unknown in one."""
+    if any(course.share[place] is None or course.count < limits["readings"] for course, place in ways):
+        return _judge(window, subject, [limit_analysis(window, *way) for way in ways], limits)
+    full = [way for way in ways if _full(*way[0].at_limit(way[1]), limits)]
+    if full:
+        return _finding(window, subject, _worst([limit_analysis(window, *way) for way in full]), limits)
+    return _passed(subject, ways)
+
+
+def _passed(subject: str, ways: Sequence[tuple[LimitCourse, int]]) -> RuledOut:
+    said = []
+    for course, place in ways:
+        way, iops, bandwidth = course.bounds[place]
+        amount = _amount(course.binding(place), iops, bandwidth)
+        said.append(_said(way, human.percent(course.share[place]), amount, course.count))
+    return RuledOut(subject, "; ".join(said))
+
+
+def _worst(ways: Sequence[LimitAnalysis]) -> LimitAnalysis:
+    return max(ways, key=lambda known: (known.at_limit or 0.0, known.share or 0.0))
 
 
 def _is_held(limit: Limit) -> bool:
-    return limit.limited not in {"none", None} and not limit.unheld
+    return is_held(limit.limited, limit.unheld)
 
 
 def _judge(window: Window, subject: str, ways: list[LimitAnalysis], limits: Limits) -> Verdict:
@@ -53,9 +74,9 @@ def _judge(window: Window, subject: str, ways: list[LimitAnalysis], limits: Limi
             return Unchecked("no counter for this limit", subject)
         most = max(len(known.samples) for known in ways)
         return Unchecked(f"collecting data: {most} of {limits['readings']:g} samples", subject, gap=Gap.EARLY)
-    worst = max(seen, key=lambda known: (known.at_limit or 0.0, known.share or 0.0))
-    if _full(worst.at_limit, worst.full, limits):
-        return _finding(window, subject, worst, limits)
+    full = [known for known in seen if _full(known.at_limit, known.full, limits)]
+    if full:
+        return _finding(window, subject, _worst(full), limits)
     maybe = [k.share or 0.0 for k in seen if not k.certain and (k.maybe_at_limit or 0.0) >= limits["time"]]
     if maybe and max(maybe) >= limits["share"]:
         return _perhaps(window, subject, max(seen, key=lambda known: known.share or 0.0), limits)
@@ -67,16 +88,24 @@ def _full(time: float | None, full: float | None, limits: Limits) -> bool:
 
 
 def _used(known: LimitAnalysis) -> str:
-    way = "" if known.limit.direction == TOTAL else f"{known.limit.direction}s: "
     low, high = human.percent(known.low), human.percent(known.share)
     share = high if known.certain else f"{low} to {high}"
-    return f"{way}{share}% of {_amount(known.limit, known.binding)} in {len(known.samples)} samples"
+    return _said(known.limit.direction, share, _amount_of(known.limit, known.binding), len(known.samples))
 
 
-def _amount(limit: Limit, binding: str | None) -> str:
-    if binding == BANDWIDTH:
-        return human.quantity(limit.bandwidth, "bytes_per_second")
-    return f"{human.number(limit.iops)} IOPS"
+def _said(direction: str, share: str, amount: str, samples: int) -> str:
+    way = "" if direction == TOTAL else f"{direction}s: "
+    return f"{way}{share}% of {amount} in {samples} samples"
+
+
+def _amount_of(limit: Limit, binding: str | None) -> str:
+    return _amount(binding, limit.iops, limit.bandwidth)
+
+
+@lru_cache(maxsize=256)
+def _amount(binding: str | None, iops: float | None, bandwidth: float | None) -> str:
+    """Return a limit; cached, because many are alike."""
+    return human.quantity(bandwidth, "bytes_per_second") if binding == BANDWIDTH else f"{human.number(iops)} IOPS"
 
 
 def _waits(known: LimitAnalysis, limits: Limits) -> bool:
@@ -93,7 +122,7 @@ def _finding(window: Window, subject: str, known: LimitAnalysis, limits: Limits)
     waits = _waits(known, limits)
     way = "" if known.limit.direction == TOTAL else f": {known.limit.direction}s"
     binding = known.binding or IOPS
-    amount = f"{human.percent(known.full)}% of {_amount(known.limit, binding)}"
+    amount = f"{human.percent(known.full)}% of {_amount_of(known.limit, binding)}"
     size = f"{human.quantity(known.size, 'bytes')} per request" if known.size is not None else ""
     time = "" if known.at_limit == 1 else f"{human.percent(known.at_limit)}% of the time"
     own = known.limit_wait
@@ -141,7 +170,7 @@ def _perhaps(window: Window, subject: str, known: LimitAnalysis, limits: Limits)
         severity=Severity.INFO,
         subject=subject,
         title="LIMIT USE UNCLEAR",
-        cause=f"{human.percent(known.low)}-{human.percent(known.share)}% of {_amount(known.limit, known.binding)}.",
+        cause=f"{human.percent(known.low)}-{human.percent(known.share)}% of {_amount_of(known.limit, known.binding)}.",
         impact=f"The gateway reports {sharers} mappings as one sum; each has this limit.",
         values=_values(known, limits),
         evidence=_evidence(window, known),

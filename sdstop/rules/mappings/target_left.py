@@ -1,4 +1,4 @@
-"""Device mapper targets that fail: error segments below a volume, targets made for tests, and those that gave up."""
+"""Device mapper targets that fail or delay: error segments, targets made for tests, and those that gave up."""
 
 from __future__ import annotations
 
@@ -26,7 +26,13 @@ from sdstop.core.thing import Thing
 _ERROR = "error"
 _ZERO = "zero"
 """Target that discards writes; below a sparse snapshot it is normal, alone below a mount it loses all data."""
-_TESTS = {"flakey": "requests fail at times", "dust": "reads of some blocks fail", _ZERO: "writes are lost"}
+_TESTS = {
+    "flakey": "requests fail at times",
+    "dust": "reads of some blocks fail",
+    "delay": "requests are held back",
+    _ZERO: "writes are lost",
+}
+_IMPACTS = {"delay": "Each request waits although the disks work."}
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
@@ -44,13 +50,18 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield Unchecked(f"state of the target {unknown[0]} unknown", row.mapping)
         elif _ERROR in targets:
             yield _finding(window, row, _ERROR, len(targets) == 1)
-        elif test := next((target for target in targets if target in _TESTS and target != _ZERO), ""):
+        elif test := next((target for target in targets if _disturbs(row, target)), ""):
             yield _finding(window, row, test, len(targets) == 1)
         elif _ZERO in targets and (len(targets) > 1 or _affected(window, row)):
             yield _finding(window, row, _ZERO, len(targets) == 1)
         else:
             good.append(row.mapping)
     yield from passed(good, f"no error target in all {len(good)} tables")
+
+
+def _disturbs(row: MappedDevice, target: str) -> bool:
+    """Return whether a target made for tests does harm by itself."""
+    return target in _TESTS and target != _ZERO and (target != "delay" or bool(row.delay))
 
 
 def _affected(window: Window, row: MappedDevice) -> Sequence[Thing]:
@@ -92,10 +103,11 @@ def _finding(window: Window, row: MappedDevice, target: str, whole: bool) -> Fin
         cause=f"{part} of the mapping has the target {target}{'' if fails else ': ' + _TESTS[target]}.",
         impact=f"Every request to {'it' if whole else 'this part'} fails with an I/O error."
         if fails
-        else "Requests fail or are lost although the disks work.",
+        else _IMPACTS.get(target, "Requests fail or are lost although the disks work."),
         values=(
             Value("targets", "targets of the table", row.targets),
             Value("segments", "segments", row.segments),
+            *((Value("delay", "longest delay of a request", row.delay, "seconds"),) if row.delay else ()),
             Value("users", "users of the mapping", len(affected)),
         ),
         evidence=cites(window.cite(row)),
@@ -113,12 +125,20 @@ def _finding(window: Window, row: MappedDevice, target: str, whole: bool) -> Fin
 
 TARGET_LEFT = Rule(
     "target-left",
-    "device mapper target that fails requests, on purpose or after an error",
+    "device mapper target that fails or delays requests, on purpose or after an error",
     Severity.CRITICAL,
     _check,
     (MappedDevice,),
     damage=Damage.AVAILABILITY,
-    explains=("filesystem-readonly", "filesystem-errors", "kernel-io-errors"),
+    explains=(
+        "filesystem-readonly",
+        "filesystem-errors",
+        "kernel-io-errors",
+        "slow-device",
+        "slow-stripe-member",
+        "device-saturated",
+        "flush-slow",
+    ),
     view="disks",
     advice="Find out who loaded the table: LVM without a disk, or a test.",
 )

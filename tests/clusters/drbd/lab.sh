@@ -62,3 +62,6 @@ reboot_b() {
   mv "$LAB/b" "$LAB/b.$(date +%s)"; rm -rf "$LAB/share/do/b"
   guest boot b --peer a --disks 96M && on 2 "$SETUP" && well
 }
+
+# Prints what exporter and dashboard ask for and cost in so many minutes on a, and the writes of the load meanwhile.
+measured() { cp "$HERE/../inside.py" "$LAB/share/"; on 1 "python3 /vm/inside.py $1 drbd0 drbdsetup drbdadm drbdmon dmsetup" $(($1 * 60 + 600)); }

@@ -38,7 +38,7 @@ for i in 1 2; do iscsiadm -m discovery -t st -p 10.79.\$i.1 >/dev/null; done
 # One after the other: session1 and sda are on the second link, session2 and sdb on the first, whatever else runs.
 for i in 2 1; do
   iscsiadm -m node -T $IQN -p 10.79.\$i.1 -l | tail -1
-  for n in \$(seq 100); do [ "\$(ls /sys/block | grep -c ^sd)" = \$((3 - i)) ] && break; sleep 0.2; done
+  for n in \$(seq 100); do [ \$(ls /sys/block | grep -c ^sd) = \$((3 - i)) ] && break; sleep 0.2; done
 done
 echo 'defaults {
  user_friendly_names yes
@@ -110,3 +110,6 @@ record() {
     rm -rf /vm/capture-$node; cp -r $inside /vm/capture-$node" 600 || return
   mv "$LAB/share/capture-$node" "$directory"
 }
+
+# Prints what exporter and dashboard ask for and cost in so many minutes, and the writes to both targets meanwhile.
+measured() { cp "$HERE/../inside.py" "$LAB/share/"; on "python3 /vm/inside.py $1 dm-0,nvme0n1 dmsetup multipath multipathd iscsiadm nvme" $(($1 * 60 + 600)); }

@@ -1,0 +1,226 @@
+"""Columns: the rows of a numerous family as one sequence of values for each field, from the parser to the rule.
+
+A family declares that it is `numerous` (sdstop.core.model). Its tables are then columns, whatever its parsers yield:
+rows, or a whole Batch, which saves making them. Rules that judge all rows read columns; a row is made on access.
+Columns equal to those of the run before are the same objects, so that results that follow from them are kept (`once`):
+of thousands of rows only the counters move.
+"""
+
+from __future__ import annotations
+
+import operator
+from array import array
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence, ValuesView
+from functools import cache
+from types import FunctionType, MethodType
+from typing import Any, TypeVar
+
+from msgspec import NODEFAULT
+
+from sdstop.core.model import Reading, Rows, schema
+
+V = TypeVar("V")
+
+
+class Batch(Reading, frozen=True):
+    """All rows of the family `of` that a parser yields at once: values by field; a field left out has its default."""
+
+    of: type[Reading]
+    values: Mapping[str, Sequence[Any]]
+
+
+class Columns(Mapping[Hashable, Reading]):
+    """Rows of one family by key; see the module."""
+
+    __slots__ = ("_columns", "_in_order", "_memo", "_ordered", "derived", "family", "index")
+
+    def __init__(
+        self,
+        family: type[Reading],
+        values: Mapping[str, Sequence[Any]],
+        like: Columns | None = None,
+        keys: Sequence[Hashable] | None = None,
+        *,
+        derived: bool = False,
+    ) -> None:
+        """Keep the values by field; of rows with the same key the last one counts.
+
+        Columns equal to those of the same name in `like`, which may be of another family, are shared with it. `keys`
+        are those of the rows, by default their labels. Rows `derived` from two runs state nothing that those do not.
+        """
+        self.family = family
+        self.derived = derived
+        known: Mapping[str, Sequence[Any]] = {}
+        self._memo: dict[Hashable, tuple[Mapping[str, object], Any]] = {}
+        if like is not None:
+            known, self._memo = like._columns, like._memo  # noqa: SLF001  # same class
+        count = len(next(iter(values.values()), ()))
+        given = {name: values[name] if name in values else [default] * count for name, default in _fields(family)}
+        self._columns: dict[str, Sequence[Any]] = {
+            name: _packed(column, known.get(name)) for name, column in given.items()
+        }
+        self.index = self._places(count, like, keys)
+        if len(self.index) < count:
+            places = list(self.index.values())
+            self._columns = {
+                name: _packed([column[at] for at in places], known.get(name)) for name, column in given.items()
+            }
+            self.index = self._places(len(places), like, list(self.index))
+        self._ordered = list(self._columns.values())
+        self._in_order = family.__match_args__ == family.__struct_fields__
+
+    def _places(self, count: int, like: Columns | None, keys: Sequence[Hashable] | None) -> Mapping[Hashable, int]:
+        """Return the places of the rows by key, those of `like` if they are equal."""
+        if keys is None:
+            labels = schema(self.family).labels
+            named = [self._columns[name] for name in labels]
+            shares = like is not None and labels == schema(like.family).labels
+            if shares and like is not None and all(map(operator.is_, named, map(like.column, labels))):
+                return like.index
+            keys = named[0] if len(named) == 1 else list(zip(*named, strict=True)) if named else [()] * count
+        index = dict(zip(keys, range(count), strict=True))
+        same = like is not None and len(index) == count and list(like.index) == list(index)
+        return like.index if same and like is not None else index
+
+    @classmethod
+    def of(cls, family: type[Reading], rows: Rows, like: Columns | None = None) -> Columns:
+        """Return rows as columns."""
+        every = list(rows.values())
+        values = {name: list(map(operator.attrgetter(name), every)) for name, _ in _fields(family)}
+        return cls(family, values, like, list(rows))
+
+    def column(self, name: str) -> Sequence[Any]:
+        """Return the values of a field, in the order of the rows. Raises KeyError."""
+        return self._columns[name]
+
+    def once(self, key: Hashable, make: Callable[[Iterator[Any]], V]) -> V:
+        """Return the result of `make`, which gets the rows, each to be read before the next one.
+
+        The fields that it reads are noted: its result is kept, for tables of later runs too, until one of them changes.
+        """
+        known = self._memo.get((self.family, key))
+        if known is None or any(held is not self._held(name) for name, held in known[0].items()):
+            view = _View(self)
+            made = make(view.every())
+            known = self._memo[self.family, key] = {name: self._held(name) for name in ("", *view.noted)}, made
+        found: V = known[1]
+        return found
+
+    def _held(self, name: str) -> object:
+        """Return a column, or the index."""
+        return self._columns[name] if name else self.index
+
+    def beside(self, other: Columns) -> Sequence[int | None]:
+        """Return the place here of each row of another table, None for rows that are not here."""
+        if other.index is self.index:
+            return range(len(self.index))
+        return list(map(self.index.get, other.index))
+
+    def __getitem__(self, key: Hashable) -> Reading:
+        return self.row(self.index[key])
+
+    def get(self, key: Hashable, default: Any = None) -> Any:
+        """Return a row, or `default` without one."""
+        try:
+            place = self.index[key]
+        except KeyError:
+            return default
+        return self.row(place)
+
+    def row(self, place: int) -> Reading:
+        """Return the row at a place."""
+        make: Any = self.family
+        row: Reading
+        if self._in_order:  # half the time of names
+            row = make(*[column[place] for column in self._ordered])
+        else:
+            row = make(**{name: column[place] for name, column in self._columns.items()})
+        return row
+
+    def values(self) -> ValuesView[Reading]:
+        """Return the rows, each made when it is reached."""
+        return _Values(self)
+
+    def __contains__(self, key: object) -> bool:
+        """Return whether there is a row, without making it."""
+        return key in self.index
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self.index)
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+
+class _View:
+    """A row of a table, then the next one; the fields that are read are noted."""
+
+    def __init__(self, rows: Columns) -> None:
+        self.noted: set[str] = set()
+        self._rows = rows
+        self._fields = frozenset(rows.family.__struct_fields__)
+        self._place = 0
+
+    def every(self) -> Iterator[_View]:
+        """Yield this object as each of the rows."""
+        for place in range(len(self._rows)):
+            self._place = place
+            yield self
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self._fields:
+            self.noted.add(name)
+            return self._rows.column(name)[self._place]
+        found = getattr(self._rows.family, name)
+        if isinstance(found, property) and found.fget is not None:
+            return found.fget(self)
+        return MethodType(found, self) if isinstance(found, FunctionType) else found
+
+
+class _Values(ValuesView[Reading]):
+    """Rows of a table in order."""
+
+    def __init__(self, rows: Columns) -> None:
+        super().__init__(rows)
+        self._rows = rows
+
+    def __iter__(self) -> Iterator[Reading]:
+        return map(self._rows.row, range(len(self._rows)))
+
+
+@cache
+def _fields(family: type[Reading]) -> tuple[tuple[str, Any], ...]:
+    """Return the fields of a family with their defaults, None for those without."""
+    names = family.__struct_fields__
+    defaults = family.__struct_defaults__
+    missing = (None,) * (len(names) - len(defaults))
+    return tuple(
+        (name, None if value is NODEFAULT else value) for name, value in zip(names, (*missing, *defaults), strict=True)
+    )
+
+
+_WIDTHS = {int: ("I", "q"), float: ("d",)}
+"""Forms of numbers; 32 bits hold most counts and all times."""
+
+
+def _packed(values: Sequence[Any], known: Sequence[Any] | None) -> Sequence[Any]:
+    """Return a column in its smallest form, or `known` if it is equal."""
+    if values is known:
+        return values
+    column = values
+    kind = type(values[0]) if values else None
+    if not isinstance(values, array) and kind in _WIDTHS and (kind is int or set(map(type, values)) == {float}):
+        for width in _WIDTHS[kind]:
+            try:
+                column = array(width, values)
+                break
+            except OverflowError:
+                continue
+            except TypeError:  # None among the numbers
+                break
+    return known if known is not None and _form(known) == _form(column) and known == column else column
+
+
+def _form(column: Sequence[Any]) -> object:
+    """Return how values are kept: 1 and 1.0 are equal, but not shown alike."""
+    return column.typecode if isinstance(column, array) else list

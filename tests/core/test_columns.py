@@ -1,0 +1,113 @@
+"""Tables of columns: the same rows as a dict of them, shared from run to run, and results that are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Annotated, Any, ClassVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdstop.core.columns import Columns
+from sdstop.core.model import Label, Metric, Reading, key_of
+
+
+class Group(Reading, frozen=True):
+    """A limited group."""
+
+    family: ClassVar[str] = "group"
+    title: ClassVar[str] = "Groups"
+    numerous: ClassVar[bool] = True
+
+    device: Annotated[str, Label("Device", "h")]
+    owner: Annotated[str, Label("Owner", "h")]
+    limit: Annotated[float | None, Metric("Limit", "h")]
+    done: Annotated[int | None, Metric("Done", "h")] = None
+
+    @property
+    def subject(self) -> str:
+        """A name."""
+        return f"{self.device}@{self.owner}"
+
+    def exceeds(self, most: int) -> bool:
+        """A method."""
+        return (self.done or 0) > most
+
+
+def table(rows: list[Group], like: Columns | None = None) -> Columns:
+    values = {name: [getattr(row, name) for row in rows] for name in Group.__struct_fields__}
+    return Columns(Group, values, like)
+
+
+NUMBERS = st.one_of(st.none(), st.integers(-1, 1 << 65))
+ROWS = st.lists(
+    st.builds(
+        Group, st.sampled_from("ab"), st.sampled_from("xyz"), st.one_of(st.none(), st.floats(allow_nan=False)), NUMBERS
+    ),
+    max_size=8,
+)
+
+
+@given(ROWS, ROWS)
+def test_a_table_has_the_rows_of_a_dict(before: list[Group], rows: list[Group]) -> None:
+    """Of rows with the same key the last one counts; sharing with a table before changes nothing."""
+    wanted: Mapping[Hashable, Group] = {key_of(Group)(row): row for row in rows}
+    for made in (table(rows), table(rows, table(before)), Columns.of(Group, wanted, table(before))):
+        assert repr(dict(made)) == repr(wanted)
+        assert repr(list(made.values())) == repr(list(wanted.values()))
+        assert len(made) == len(wanted)
+        for key in [*wanted, ("c", "x")]:
+            assert made.get(key) == wanted.get(key)
+            assert (key in made) is (key in wanted)
+
+
+def test_a_number_that_becomes_a_fraction_is_shown_as_one() -> None:
+    """1 and 1.0 are equal; a column is shared only if the values are shown alike."""
+    whole, fraction = (table([Group("a", "x", limit)], None) for limit in (1, 1.0))
+    again = table([Group("a", "x", 1.0)], whole)
+    assert [repr(next(iter(each.values())).limit) for each in (whole, fraction, again)] == ["1", "1.0", "1.0"]  # type: ignore[attr-defined]
+
+
+def test_an_unknown_key_is_an_error() -> None:
+    with pytest.raises(KeyError):
+        table([])["a", "x"]
+
+
+def test_what_stands_still_is_shared() -> None:
+    first = table([Group("a", "x", 9.0, 1), Group("a", "y", None, 2)])
+    second = table([Group("a", "x", 9.0, 5), Group("a", "y", None, 2)], first)
+    assert second.index is first.index
+    assert second.column("limit") is first.column("limit")
+    assert second.column("done") is not first.column("done")
+    third = table([Group("a", "y", None, 2)], second)
+    assert list(second.beside(third)) == [1]
+    assert list(third.beside(second)) == [None, 0]
+    assert list(first.beside(second)) == [0, 1]
+
+
+def test_a_result_is_kept_until_a_field_that_it_read_changes() -> None:
+    asked: list[int] = []
+
+    def large(rows: Iterator[Any]) -> list[str]:
+        asked.append(1)
+        return [row.subject for row in rows if row.limit]
+
+    first = table([Group("a", "x", 9.0, 1), Group("a", "y", None, 2)])
+    assert first.once("large", large) == ["a@x"]
+    second = table([Group("a", "x", 9.0, 7), Group("a", "y", None, 8)], first)
+    assert second.once("large", large) == ["a@x"]
+    assert len(asked) == 1  # only `done` moved, which it does not read
+    third = table([Group("a", "x", None, 7), Group("a", "y", 3.0, 8)], second)
+    assert third.once("large", large) == ["a@y"]
+    fewer = table([Group("a", "y", 3.0, 8)], third)
+    assert fewer.once("large", large) == ["a@y"]
+    assert len(asked) == 3
+
+
+def test_what_a_method_reads_is_noted_too() -> None:
+    first = table([Group("a", "x", 9.0, 1)])
+    second = table([Group("a", "x", 9.0, 5)], first)
+    assert [each.once("k", lambda rows: [row.exceeds(3) for row in rows]) for each in (first, second)] == [
+        [False], [True],
+    ]  # fmt: skip
