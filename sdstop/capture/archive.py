@@ -277,7 +277,7 @@ class ArchiveBytes:
         self._limits = limits
         self._buffer = b""
         self._at = 0
-        """Place in the buffer of what was not taken yet."""
+        """Number of bytes taken from the buffer."""
         self._in = self._out = 0
         self._heard = read
         first = self._read()
