@@ -122,6 +122,16 @@ class Timeline:
             made.frames, made.base, made.ran = deque(self.frames), dict(self.base), dict(self.ran)
             return made
 
+    @property
+    def faults(self) -> Sequence[str]:
+        """What could not be read so far, of a recording."""
+        return ()
+
+    def doubt(self, number: int) -> str:
+        """Return why the evidence known at the frame with a number may be older, "" if it is not."""
+        del number
+        return ""
+
     def name(self, named: Callable[[Frame], Frame]) -> None:
         """Replace the keys of frames that are held before a session is fed."""
 

@@ -54,6 +54,8 @@ class StoredTimeline(Timeline):
         """Evidence and last runs known before the blocks asked for last."""
         self._near: tuple[int, OpenBlock | None] = (-1, None)
         """The block read last for a single frame."""
+        self._damaged: set[int] = set()
+        """Places of the blocks that could not be read."""
         self._shifts: dict[int, float] = {}
         self._first = 0
         self._last = 0
@@ -82,6 +84,15 @@ class StoredTimeline(Timeline):
     def close(self) -> None:
         """Close the file."""
         self.recording.close()
+
+    @property
+    def faults(self) -> Sequence[str]:
+        """What could not be read so far."""
+        return tuple(self.recording.notes)
+
+    def doubt(self, number: int) -> str:
+        """Return that the recording is damaged at the frame with a number, "" if it is not, or was not read yet."""
+        return "the recording is damaged at this moment" if self._place(number - 1) in self._damaged else ""
 
     @property
     def held(self) -> int:
@@ -292,6 +303,8 @@ class StoredTimeline(Timeline):
     def _raw(self, place: int) -> tuple[Sequence[float], Sequence[float]]:
         where = self._places[place]
         moments = self.recording.moments(where.id)
+        if len(moments) != where.frames and self._holds(place):
+            self._damaged.add(place)
         if len(moments) == where.frames:
             return [moment.taken for moment in moments], [moment.monotonic for moment in moments]
         step = max(where.last - where.first, 0.0) / where.frames
@@ -407,6 +420,8 @@ class StoredTimeline(Timeline):
         frames = [_shifted_frame(frame, shift) for frame in self.recording.block_frames(where.id)]
         if len(frames) != where.frames:
             frames = []
+            if self._holds(place):
+                self._damaged.add(place)
         size = sum(len(item.data) for frame in frames for item in frame.evidence)
         with self._guard:
             self._open[place] = frames, size

@@ -118,15 +118,71 @@ def test_a_time_in_a_pause_of_the_recorder_is_judged_by_the_frames_before_the_pa
     later = [replace(each, taken=each.taken + 7200, monotonic=each.monotonic + 7200) for each in story]
     record(tmp_path / "r", origin, iter(story), iter(later))
     ended = story[-1].taken
-    for pause, noted in ((30, ""), (2400, "the newest frame is 40m00 before the time chosen")):
+    for pause, late in ((10, ""), (2400, "no sample at the time chosen: the newest is 40m00 older")):
         origin, frames = open_capture(tmp_path / "r", period=Period(at=f"@{ended + pause:.0f}"))
         assert [each.taken for each in frames] == [each.taken for each in story]
-        assert noted in (origin.note or "")
-        assert noted or "before the time chosen" not in (origin.note or "")
+        assert origin.late == late
         done = run("check", "--from", str(tmp_path / "r"), "--at", f"@{ended + pause:.0f}")
         assert done.returncode == 2, done.stdout
+        assert late in done.stdout
     since = Period(since=f"@{ended + 600:.0f}", until=f"@{ended + 2400:.0f}")  # as asked for: what was known
     assert [each.taken for each in open_capture(tmp_path / "r", period=since)[1]] == [ended]
+
+
+HEALTHY = "quiet-node"
+LATE = "no sample {}: the newest is {} older"
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (("--at", 0.0), 0, "SDSTOP OK - "),
+        (("--at", 10.0), 0, "SDSTOP OK - "),
+        (("--at", 40.0), 3, f"SDSTOP UNKNOWN - {LATE.format('at the time chosen', '40s')}"),
+        (("--until", 40.0), 3, f"SDSTOP UNKNOWN - {LATE.format('at the end of the period', '40s')}"),
+        (("--since", 5.0, "--until", 10.0), 3, f"SDSTOP UNKNOWN - {LATE.format('in the period', '5.0s')}"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["recording", "capture"])
+def test_a_node_is_not_good_at_a_time_without_a_sample(
+    kind: str, options: tuple[str | float, ...], code: int, said: str, tmp_path: Path
+) -> None:
+    origin, story = opened(HEALTHY)
+    path = f"fixtures/{HEALTHY}"
+    if kind == "recording":
+        record(tmp_path / "r", origin, iter(story))
+        path = str(tmp_path / "r")
+    words = [f"@{story[-1].taken + word:.0f}" if isinstance(word, float) else word for word in options]
+    done = run("check", "--from", path, *words)
+    assert (done.returncode, done.stdout.startswith(said)) == (code, True), done.stdout
+    assert "no findings" not in done.stdout or code == 0
+
+
+def test_a_node_is_not_good_where_its_recording_is_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "r"
+    origin, story = opened(HEALTHY)
+    lasts = story[-1].monotonic - story[0].monotonic + 1
+    several = (
+        replace(each, taken=each.taken + at * lasts, monotonic=each.monotonic + at * lasts)
+        for at in range(200 // len(story) + 1)
+        for each in story
+    )
+    record(path, origin, several)
+    store = sqlite3.connect(path)
+    (newest,) = store.execute("SELECT max(id) FROM block").fetchone()
+    assert newest > 3
+    assert run("check", "--from", str(path)).returncode == 0
+    store.execute("UPDATE block SET data = x'00' WHERE id = 2")
+    store.commit()
+    done = run("report", "--from", str(path))  # it is the newest state that is judged
+    assert "Note: block 2 is damaged" in done.stdout
+    assert "The capture is incomplete." in done.stdout
+    store.execute("UPDATE block SET data = x'00' WHERE id = ?", (newest,))
+    store.commit()
+    store.close()
+    done = run("check", "--from", str(path))
+    assert done.returncode == 3
+    assert done.stdout.startswith("SDSTOP UNKNOWN - the recording is damaged at this moment")
 
 
 @pytest.mark.parametrize("name", ["part", "part.tar.gz"])
