@@ -92,7 +92,7 @@ class StoredTimeline(Timeline):
 
     def doubt(self, number: int) -> str:
         """Return that the recording is damaged at the frame with a number, "" if it is not, or was not read yet."""
-        return "the recording is damaged at this moment" if self._place(number - 1) in self._damaged else ""
+        return "no sample at this moment: the recording is damaged" if self._place(number - 1) in self._damaged else ""
 
     @property
     def held(self) -> int:

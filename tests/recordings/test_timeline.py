@@ -163,11 +163,17 @@ def test_a_node_is_not_good_where_its_recording_is_damaged(tmp_path: Path) -> No
     origin, story = opened(HEALTHY)
     lasts = story[-1].monotonic - story[0].monotonic + 1
     several = (
-        replace(each, taken=each.taken + at * lasts, monotonic=each.monotonic + at * lasts)
+        replace(
+            each,
+            number=each.number + at * len(story),
+            taken=each.taken + at * lasts,
+            monotonic=each.monotonic + at * lasts,
+        )
         for at in range(200 // len(story) + 1)
         for each in story
     )
     record(path, origin, several)
+    assert not all_of(path).faults
     store = sqlite3.connect(path)
     (newest,) = store.execute("SELECT max(id) FROM block").fetchone()
     assert newest > 3
@@ -182,7 +188,7 @@ def test_a_node_is_not_good_where_its_recording_is_damaged(tmp_path: Path) -> No
     store.close()
     done = run("check", "--from", str(path))
     assert done.returncode == 3
-    assert done.stdout.startswith("SDSTOP UNKNOWN - the recording is damaged at this moment")
+    assert done.stdout.startswith("SDSTOP UNKNOWN - no sample at this moment: the recording is damaged")
 
 
 @pytest.mark.parametrize("name", ["part", "part.tar.gz"])
