@@ -28,6 +28,7 @@ from sdstop.core.collector import Texts
 from sdstop.core.evidence import Frame, Origin, dated
 from sdstop.core.format import duration, first_of, plural, safe
 from sdstop.core.period import USUAL, Period, between
+from sdstop.core.timeline import NEAR
 from sdstop.core.zone import zone_for
 from sdstop.pasted import LONGEST, TextRefused
 
@@ -48,8 +49,6 @@ _NO_CAPTURE = "is not a capture (no frames/ or static/)"
 _OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _LARGEST_PERIOD = 512 << 20
 """Maximum bytes of evidence that are read of a recording at once."""
-_LATE = 15.0
-"""Seconds, and three intervals, after which the newest frame does not show the time chosen any more."""
 
 
 class OpenError(Exception):
@@ -134,6 +133,8 @@ def open_recording(path: str | os.PathLike[str], period: Period, usual: float = 
     try:
         newest = recording.runs[-1]
         since, until = _times(period, newest.last, recording.origin(newest), usual)
+        if period.at is None and period.until is None:
+            until = math.inf  # the newest frame, also of a clock that was set back
         timeline = StoredTimeline(recording, since, until)
         end = timeline.moment(len(timeline) - 1).taken
         if end < since and period.since is None:  # the recorder paused: its last frames say more than the last one
@@ -183,11 +184,16 @@ def _part(frames: list[Frame], origin: Origin, period: Period) -> tuple[Origin, 
 
 
 def _late(period: Period, ends: Sequence[float], since: float, until: float) -> str:
-    """Return that the newest of the last frames, taken at `ends`, is not of the period or long before its end."""
-    if ends[-1] < since and period.since is not None:
+    """Return that the newest of the last frames, taken at `ends`, is not of the period, or does not show its end.
+
+    It does for NEAR seconds, and for three intervals.
+    """
+    if len(ends) == 1 and ends[-1] < since and period.since is not None:
         return f"no sample in the period: the newest is {duration(since - ends[-1])} older"
+    if period.at is None and period.until is None:
+        return ""
     steps = sorted(after - before for before, after in pairwise(ends))
-    if until - ends[-1] <= max(_LATE, 3 * steps[len(steps) // 2] if steps else 0.0):
+    if until - ends[-1] <= max(NEAR, 3 * steps[len(steps) // 2] if steps else 0.0):
         return ""
     what = "at the time chosen" if period.at is not None else "at the end of the period"
     return f"no sample {what}: the newest is {duration(until - ends[-1])} older"

@@ -8,6 +8,7 @@ may drop its oldest blocks while they are open: their frames then have no eviden
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +21,7 @@ from msgspec.structs import replace
 from sdstop.core.block import OpenBlock
 from sdstop.core.evidence import RAN, Evidence, Frame, RunMark
 from sdstop.core.minute import Minute
-from sdstop.core.timeline import Moved, RunStart, Timeline
+from sdstop.core.timeline import NEAR, Moved, RunStart, Timeline, nearest
 from sdstop.core.versions import Damaged
 from sdstop.recordings.database import NoRecording, Recording
 
@@ -210,7 +211,10 @@ class StoredTimeline(Timeline):
         return max(min(found, self._last) - self._first, 0)
 
     def taken_by(self, taken: float) -> int | None:
-        """Return the index of the last frame taken at or before a Unix time, None if all are later."""
+        """Return the index of the last frame that is at most NEAR before a Unix time, or else the nearest before it.
+
+        None if all are later.
+        """
         found = self._taken_by(taken, self._place(self._last))
         return None if found is None or found < self._first else min(found, self._last) - self._first
 
@@ -245,17 +249,27 @@ class StoredTimeline(Timeline):
         return place > 0 and at == self._starts[place] and not self._holds(place - 1) and self._holds(place)
 
     def _taken_by(self, taken: float, newest: int) -> int | None:
+        """Return the last frame that is at most NEAR before a Unix time, or else the nearest one before it."""
+        found, distance = None, math.inf
         for place in reversed(range(newest + 1)):
             where = self._places[place]
+            if max(where.first, where.last) <= taken - distance:
+                continue
             if where.first <= taken or where.last < where.first:  # the clock was set back in between
                 times = self._moments(place)[0]
-                within = next((n for n in reversed(range(len(times))) if times[n] <= taken), None)
-                if within is not None or where.first <= taken:
-                    return self._starts[place] + (within or 0)
-        return None
+                within = nearest(times, taken)
+                if within is None and where.first <= taken:
+                    within = 0
+                if within is not None and (found is None or taken - times[within] < distance):
+                    found, distance = self._starts[place] + within, taken - times[within]
+            if distance <= NEAR:
+                break
+        return found
 
     def _bound(self, since: float, until: float) -> None:
-        last = self._taken_by(until + 1e-6, len(self._places) - 1) if self._places else None
+        last = self._starts[-1] - 1 if self._places else None  # the clock may have been set back
+        if until < math.inf and self._places:
+            last = self._taken_by(until + 1e-6, len(self._places) - 1)
         if last is None:
             raise LookupError("no frame before the end of the period")
         self._first, self._last = 0, last

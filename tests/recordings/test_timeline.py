@@ -158,6 +158,31 @@ def test_a_node_is_not_good_at_a_time_without_a_sample(
     assert "no findings" not in done.stdout or code == 0
 
 
+@pytest.mark.parametrize(
+    ("period", "first", "last"),
+    [
+        (Period(), 0, 99),
+        (Period(at=f"@{START + 40:.0f}"), 0, 40),  # the clock showed this time once only
+        (Period(at=f"@{START - 3600 + 55:.0f}"), 0, 55),
+        (Period(since=f"@{START + 20:.0f}", until=f"@{START + 30:.0f}"), 20, 30),
+        (Period(since=f"@{START + 20:.0f}"), 20, 99),
+    ],
+)
+def test_times_of_a_clock_that_was_set_back_are_found(tmp_path: Path, period: Period, first: int, last: int) -> None:
+    given = [
+        replace(each, taken=each.taken - (3600 if at >= 50 else 0))
+        for at, each in enumerate(frames(range(100), START, 1000.0))
+    ]
+    record(tmp_path / "r", ORIGIN, iter(given))
+    origin, timeline = open_recording(tmp_path / "r", period)
+    assert [timeline.frames[0].number, timeline.frames[-1].number] == [first + 1, last + 1]
+    assert not origin.late
+    whole = all_of(tmp_path / "r")
+    held = OpenedTimeline(given)
+    for taken, place in ((START + 40.2, 40), (START - 3600 + 60.2, 60), (START + 600, 49), (START - 3600, None)):
+        assert whole.taken_by(taken) == held.taken_by(taken) == place
+
+
 def test_a_node_is_not_good_where_its_recording_is_damaged(tmp_path: Path) -> None:
     path = tmp_path / "r"
     origin, story = opened(HEALTHY)
@@ -222,7 +247,8 @@ def test_a_clock_that_jumps_loses_and_reorders_nothing(tmp_path: Path) -> None:
     ]
     assert timeline.starts == ()
     assert timeline.taken_by(START - 3600 + 120) == 120
-    assert timeline.taken_by(START + 50) == 169  # the last frame by then, of those after the clock was set back
+    assert timeline.taken_by(START + 50) == 50  # the last frame by then, 169, showed a time 54 minutes before
+    assert timeline.taken_by(START + 130) == 99  # in no frame's time: the nearest one before it
     assert timeline.taken_by(START + 7200 + 200) == 200
     kept = Session(ORIGIN, (), (), timeline=timeline)
     kept.feed_all(timeline.frame(index) for index in range(len(timeline)))
