@@ -106,10 +106,29 @@ def _of_text(said: Mapping[str, str], table: list[SmartAttribute], text: str) ->
         yield "verdict", None if verdict in {None, "OK"} else verdict
         yield from _scsi_text(said, text)
     else:
-        yield from of_attributes(table)
+        yield from of_attributes(table) if table else _statistics(text)
         yield from last_error([int(at) for at in _ERROR_AT.findall(text)], hours)
     if (test := _TEST.search(text)) is not None:
         yield from tested(test["result"], whole(test["at"]), hours)
+
+
+_STATISTIC = expression(r"(?m)^0x0[1-9a-f] +0x[0-9a-f]{3} +[1-8] +(?P<value>\d{1,20}) +[ANDV-]{3} +(?P<name>\S.*?) *$")
+_STATISTICS = {
+    "Number of Reallocated Logical Sectors": "reallocated", "Number of Reported Uncorrectable Errors": "uncorrected",
+    "Number of Interface CRC Errors": "crc_errors",
+}  # fmt: skip
+
+
+def _statistics(text: str) -> Iterator[tuple[str, Any]]:
+    """Yield the counts of the device statistics (`-l devstat`), where no table of attributes has them.
+
+    0x04  0x008  4             512  ---  Number of Reported Uncorrectable Errors
+    """
+    for found in _STATISTIC.finditer(text):
+        if found["name"] in _STATISTICS:
+            yield _STATISTICS[found["name"]], int(found["value"])
+        elif found["name"] == "Percentage Used Endurance Indicator":
+            yield "used", share(int(found["value"]))
 
 
 def _is_scsi(said: Mapping[str, str]) -> bool:
