@@ -16,7 +16,7 @@ from sdstop.core.history import Moment
 from sdstop.readings.disk import DiskActivity
 
 
-class Spread(Struct, frozen=True, gc=False):
+class WaitSpread(Struct, frozen=True, gc=False):
     """Shortest and longest wait of the members in one second: for reads, for writes, and for any request.
 
     `answers` is the number of requests of each member whose wait counts (1 reads, 2 writes, 3 both).
@@ -67,7 +67,7 @@ def is_even(
     )
 
 
-def _spread_in(layout: GroupColumns, moment: Moment[DiskActivity], limits: StripeLimits) -> Spread | None:
+def _spread_in(layout: GroupColumns, moment: Moment[DiskActivity], limits: StripeLimits) -> WaitSpread | None:
     found = seconds_of(layout, (moment,))
     return spread(found[0], limits.slow_ios) if found else None
 
@@ -75,7 +75,7 @@ def _spread_in(layout: GroupColumns, moment: Moment[DiskActivity], limits: Strip
 _NOTHING = (math.inf, 0.0)
 
 
-def spread(second: Second, least: float) -> Spread | None:
+def spread(second: Second, least: float) -> WaitSpread | None:
     """Return the spread of the waits of members with `least` requests per second of a type.
 
     None if the source prints one wait of reads and writes together.
@@ -83,7 +83,7 @@ def spread(second: Second, least: float) -> Spread | None:
     return second.once(("spread", least), lambda: _spread(second, least))
 
 
-def _spread(second: Second, least: float) -> Spread | None:
+def _spread(second: Second, least: float) -> WaitSpread | None:
     answers: list[int] = []
     reads: list[float] = []
     writes: list[float] = []
@@ -103,7 +103,7 @@ def _spread(second: Second, least: float) -> Spread | None:
                 counted += 2 * enough
             answers.append(counted)
     known = (*reads, *writes, *others)
-    return Spread(
+    return WaitSpread(
         tuple(answers),
         (min(reads), max(reads)) if reads else _NOTHING,
         (min(writes), max(writes)) if writes else _NOTHING,
