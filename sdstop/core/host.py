@@ -189,7 +189,7 @@ class Host(ABC):
         return False
 
     def rest_apart(self, what: str, seconds: float, name: str) -> None:
-        """Suspend queries of one of many things for about so many seconds: each has a time of its own by its name.
+        """Suspend queries of one of many things for 0.75 to 1.25 times the seconds, depending on its name.
 
         Things that began to rest together are not all queried again in the same second.
         """
