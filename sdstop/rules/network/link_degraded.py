@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from sdstop.collectors.network.interfaces import Interface, InterfaceActivity, Traffic
-from sdstop.collectors.network.links import BondSlave, InterfaceLink
+from sdstop.collectors.network.links import BondSlave
 from sdstop.collectors.system.node import Node
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
@@ -28,6 +28,7 @@ from sdstop.core.finding import (
     cites,
 )
 from sdstop.core.history import Window
+from sdstop.core.joins import Naming
 
 _KINDS = frozenset({"physical", "team"})
 """Kinds of interfaces that are judged, and slaves of bonds of any kind; bond-unbalanced compares their rates."""
@@ -52,19 +53,16 @@ def _is_away(row: Interface) -> bool:
 
 def _lower(window: Window, row: Interface) -> bool:
     """Return whether an interface below a VLAN is known: it has the verdict then."""
-    links = window.rows(InterfaceLink).values()
-    return any(link.upper == row.interface and link.interface in window.rows(Interface) for link in links)
+    thing = window.topology.named(Naming.NET, row.interface)
+    return thing is not None and any(each.name in window.rows(Interface) for each in window.topology.lower(thing))
 
 
 def _vlans(window: Window, row: Interface) -> list[str]:
     """Return the VLANs on an interface that are up for the administrator."""
-    every = window.rows(Interface)
-    return [
-        link.upper
-        for link in window.rows(InterfaceLink).values()
-        if link.interface == row.interface and link.relation == _VLAN
-        and (upper := every.get(link.upper)) is not None and upper.up
-    ]  # fmt: skip
+    thing = window.topology.named(Naming.NET, row.interface)
+    above = window.topology.upper(thing) if thing is not None else ()
+    rows = (window.rows(Interface).get(each.name) for each in above)
+    return [upper.interface for upper in rows if upper is not None and upper.kind == _VLAN and upper.up]
 
 
 def _judged(window: Window, row: Interface, slaves: dict[str, BondSlave], limits: Limits) -> Verdict:
