@@ -189,7 +189,7 @@ def test_a_row_without_its_counters_leaves_the_source_in_doubt(text: str, lost: 
 
 
 def test_samples_share_the_names_of_devices() -> None:
-    first, second = ("   8       0 sda %d 0 0 0 0 0 0 0 0 0 0\n" % reads for reads in (1, 2))
+    first, second = (f"   8       0 sda {reads} 0 0 0 0 0 0 0 0 0 0\n" for reads in (1, 2))
     rows = [next(iter(DISKSTATS.read(EvidenceHost.of({"/proc/diskstats": text})))) for text in (first, second)]
     assert isinstance(rows[0], Disk)
     assert isinstance(rows[1], Disk)
