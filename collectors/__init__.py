@@ -94,6 +94,7 @@ SOURCES = (
     "kernel.log",
     "filesystems.errors",
     "filesystems.scrubs",
+    "filesystems.quotas",
 )
 """Modules that define collectors, one line each, in the order in which lists show their sources.
 

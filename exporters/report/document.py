@@ -13,7 +13,7 @@ from sdstop.core.advice import Advice
 from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import dated
 from sdstop.core.finding import Finding, RuledOut, Unchecked, Value
-from sdstop.core.format import duration
+from sdstop.core.format import duration, first_of
 from sdstop.core.headline import NOT_YET, named, reason_of
 from sdstop.core.model import Reading, schema
 from sdstop.core.session import Session
@@ -145,14 +145,14 @@ def unchecked_of(verdict: Unchecked, host: str = "") -> dict[str, Any]:
 
 def host_of(session: Session, shot: Snapshot, note: str = "") -> dict[str, Any]:
     """Return the node's identity, and the completeness and privileges of its data."""
-    origin = session.origin
+    origin, faults = session.origin, session.timeline.faults
     node = shot.get(Node, ())
     return {
         "name": (node.hostname if node is not None else None) or origin.name,
         "kernel": node.kernel if node is not None else None,
         "live": origin.live,
-        "complete": origin.complete,
-        "note": "; ".join(filter(None, (origin.note, _clock_note(session), note))),
+        "complete": session.is_complete,
+        "note": "; ".join(filter(None, (origin.note, first_of(faults), _clock_note(session), note))),
         "privileged": origin.privileged,
         "facts": dict(origin.facts),
         "texts": [_text_block(each) for each in accounts(origin, shot)],

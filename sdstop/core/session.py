@@ -189,6 +189,11 @@ class Session:
         """Whether every frame held so far has been judged."""
         return not self.timeline.complete or self.frames_seen >= len(self.timeline.frames)
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether all of a capture or recording could be read so far."""
+        return self.origin.complete and not self.timeline.faults
+
     def knows(self, since: float, until: float) -> bool:
         """Return whether every start and end of a finding between two times (monotonic seconds) is known."""
         judged = self._head.now.monotonic if self._head is not None else float("-inf")
@@ -386,8 +391,15 @@ class Session:
         look = look or self.head()
         unread = not_understood(self.origin, look.now)
         return headline(
-            judgement or look.judgement, look.now.runs, self.collectors, self.origin, strict=strict, unread=unread
-        )
+            judgement or look.judgement, look.now.runs, self.collectors, self.origin, strict=strict, unread=unread,
+            doubt=self.doubt(look),
+        )  # fmt: skip
+
+    def doubt(self, look: Look | None = None) -> str:
+        """Return why a state, by default the newest, may be older than its moment, "" if it is not."""
+        look, frames = look or self.head(), self.timeline.frames
+        is_last = not frames or look.now.number == frames[-1].number
+        return self.timeline.doubt(look.now.number) or (self.origin.late if is_last else "")
 
     def still(self) -> Session:
         """Return a copy of the current state that is unaffected by new frames, for long operations."""

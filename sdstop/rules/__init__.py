@@ -97,6 +97,7 @@ ORDER = (
     "space.thin_pool_filling",
     "space.snapshot_filling",
     "filesystems.filesystem_full",
+    "filesystems.quota_exhausted",
     "disks.discard_unaligned",
     "rebuilds.scrub_overdue",
     "zfs.zfs_small_blocks",

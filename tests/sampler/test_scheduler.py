@@ -582,6 +582,34 @@ class TestRest:
         self.look(table)
         assert self.second(table)[0] == {"watcher", "a"}
 
+    def test_a_source_that_found_nothing_waits_longer_until_a_device_has_an_event(
+        self, rounds: Callable[..., Table]
+    ) -> None:
+        """Most nodes have no Ceph, no ZFS and no sessions: a look each minute is enough at rest."""
+
+        def nothing(host: Host) -> Iterator[Reading]:
+            if host.text("/none") == "absent":
+                raise Absent("/none")
+            yield from ()
+
+        host = Hanging({"/work": 0, "/x": 1, "/none": "absent"})
+        empty = Collector("empty", "Empty", nothing, (Other,), ())
+        table = self.rested(rounds([watcher(), collector("a"), empty], host, rest=RESTING))
+        table.rounds.look()
+        runs: dict[str, list[int]] = {"a": [], "empty": []}
+        for second in range(100):
+            host.files["/none"] = "absent" if second < 50 else "0"
+            if second == 80:
+                table.rounds.look()
+            table.step(after=1.0)
+            for name in table.launched():
+                runs.setdefault(name, []).append(second)
+            table.step(*table.launched())
+        assert len(runs["a"]) == 10
+        before, after = [at for at in runs["empty"] if at < 80], [at for at in runs["empty"] if at >= 80]
+        assert len(before) <= 2
+        assert after[0] < 90
+
     def test_a_watch_that_hangs_ends_the_rest(self, rounds: Callable[..., Table]) -> None:
         host = Hanging({"/work": 0, "/x": 1})
         table = self.rested(rounds([watcher(deadline=0.5), collector("a")], host, rest=RESTING))
