@@ -62,6 +62,7 @@ SOURCES = (
     "zfs.load",
     "zfs.zpool_iostat",
     "zfs.settings",
+    "zfs.pool_settings",
     "ceph.rbd",
     "ceph.cluster",
     "ceph.osds",

@@ -179,7 +179,7 @@ def _policy(host: Host, said: PacemakerStatus, name: str, key: str) -> ClusterPo
         cluster=name,
         fencing=None if said.fencing is None else int(said.fencing),
         fence_devices=devices,
-        watchdog=_watchdog(host) if said.fencing and not devices else None,
+        watchdog=0 if said.unfenced else _watchdog(host) if said.fencing and not devices else None,
         without_quorum=said.policy,
         maintenance=int(said.maintenance),
         stop_all=int(said.stopped),

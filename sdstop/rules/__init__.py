@@ -101,6 +101,7 @@ ORDER = (
     "disks.discard_unaligned",
     "rebuilds.scrub_overdue",
     "zfs.zfs_small_blocks",
+    "zfs.zfs_failmode",
     "paths.unstable_device_path",
     "powerflex.zero_padding_off",
     "powerflex.rmcache_on_flash",
