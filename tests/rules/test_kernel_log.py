@@ -105,7 +105,10 @@ def test_severity_follows_from_effect_and_age(lines: list[tuple[float, str]], se
 
 
 @pytest.mark.parametrize(("text", "subject", "severity"), [
-    ("qla2xxx [0000:05:00.0]-600f:1: Device temperature 9 degrees C exceeds operating range", "0000:05:00.0", "warning"),
+    (
+        "qla2xxx [0000:05:00.0]-600f:1: Device temperature 95 degrees C exceeds operating range.",
+        "0000:05:00.0", "warning",
+    ),
     ("qla2xxx [0000:05:00.0]-00b8:1: Disabling the board.", "0000:05:00.0", "critical"),
     ("qla2xxx [0000:05:00.0]-d046:1: Exchange starvation. Resetting RISC", "0000:05:00.0", "info"),
     ("lpfc 0000:81:00.0: 0:3190 Over Temperature:99 Celsius- Port Name c", "0000:81:00.0", "warning"),
