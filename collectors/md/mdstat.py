@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from sys import intern
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -227,7 +228,7 @@ def _array(head: re.Match[str], body: list[str]) -> MdArray:
         device = _DEVICE.fullmatch(word)
         if device:
             flags = frozenset(device[3][1::3])
-            devices.append(MdstatDevice(device[1], int(device[2]), flags))
+            devices.append(MdstatDevice(intern(device[1]), int(device[2]), flags))
         elif personality is None and not devices:
             personality = word
     found: dict[str, object] = {}

@@ -152,7 +152,7 @@ def host_of(session: Session, shot: Snapshot, note: str = "") -> dict[str, Any]:
         "kernel": node.kernel if node is not None else None,
         "live": origin.live,
         "complete": session.is_complete,
-        "note": "; ".join(filter(None, (origin.note, first_of(faults), _clock_note(session), note))),
+        "note": "; ".join(filter(None, (origin.note, first_of(faults), *_times(session), note))),
         "privileged": origin.privileged,
         "facts": dict(origin.facts),
         "texts": [_text_block(each) for each in accounts(origin, shot)],
@@ -166,6 +166,11 @@ def _text_block(account: Account) -> dict[str, Any]:
         "key": block.key, "line": block.line, "lines": block.lines, "first": block.first, "use": account.use.value,
         "sources": list(account.sources), "reason": account.reason,
     }  # fmt: skip
+
+
+def _times(session: Session) -> tuple[str, str]:
+    """Return notes about pauses between samples and about the wall clock, "" without any."""
+    return session.pauses.said, _clock_note(session)
 
 
 def _clock_note(session: Session) -> str:

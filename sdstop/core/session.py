@@ -22,6 +22,7 @@ from sdstop.core.guard import Guard
 from sdstop.core.headline import Headline, headline
 from sdstop.core.history import KEEP, History, Window
 from sdstop.core.memory import Memory, with_vanished
+from sdstop.core.pauses import Pauses
 from sdstop.core.policy import NO_POLICY, Policy
 from sdstop.core.replay import Replay
 from sdstop.core.snapshot import LARGE, REPLAYED, Snapshot
@@ -106,6 +107,7 @@ class Session:
         self.started: float | None = None
         self.began = 0.0
         self.ran_back = 0.0
+        self.pauses = Pauses()
         self.frames_seen = 0
         self.took = 0.0
         """Seconds that the newest frame took."""
@@ -149,6 +151,7 @@ class Session:
             self.diagnosis.interrupted(self._head.now)
             self._replay, self._history = self._begun()
         self._taken = frame.taken
+        self.pauses.add(frame)
         self.frames_seen += 1
         self.timeline.append(frame)
         shot = self.memory.recalled(self._replay.feed(frame), self.rules, self._providers)
