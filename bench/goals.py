@@ -33,8 +33,8 @@ _WINDOWS = 5
 """Windows of two minutes of `added`, which begin with the first run of each source."""
 ADDED = frozenset({
     "btrfs-errors", "btrfs-scrubs", "dm-status", "enclosures", "ext4-errors", "fc", "filesystems", "kernel-log",
-    "mapped-raids", "media", "memory-bandwidth", "nvme-paths", "pause", "raid-controllers", "rdma", "scsi-commands",
-    "session-states", "smart", "storage-peers", "suspended", "temperatures",
+    "mapped-raids", "media", "memory-bandwidth", "nvme-paths", "pause", "quotas", "raid-controllers", "rdma",
+    "scsi-commands", "session-states", "smart", "storage-peers", "suspended", "temperatures",
 })  # fmt: skip
 """Sources of what disks and the kernel report themselves, of space, of paths, and of measured memory traffic."""
 EVERY = 15.0

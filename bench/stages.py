@@ -45,8 +45,9 @@ class Stages:
         self.times: dict[str, list[float]] = {}
         self.first_bytes = 0
         self._capture = capture
+        self._number = 0
         self._counters = Counters(root)
-        self._host = LiveHost(str(root), BUILTIN)
+        self._host = LiveHost(str(root), BUILTIN, clock=lambda: float(self._number))
         self._node = LiveHost(collectors=BUILTIN)
         self._delta, self._assembly = ChangeFilter(), FrameAssembly()
         self._replay = Replay(BUILTIN)
@@ -65,6 +66,7 @@ class Stages:
 
     def second(self, number: int) -> None:
         """Let one second pass."""
+        self._number = number
         self._counters.advance()
         ran = seconds.LIVELY
         with self.clock("collect"):

@@ -265,7 +265,7 @@ def _array(tree: _Builder, number: int, start: int, below: Sequence[str]) -> str
         "sync_completed": f"100000000 / {_SIZE}" if rebuilds else "none", "sync_max": "max", "mismatch_cnt": 0,
         "sync_speed": 120000 if rebuilds else "none", "sync_speed_min": "1000 (system)",
         "sync_speed_max": "200000 (system)", "metadata_version": "1.2", "consistency_policy": "bitmap",
-        "component_size": _SIZE // 2,
+        "component_size": _SIZE // 2, "suspend_lo": 0, "suspend_hi": 0, "reshape_position": "none",
     })  # fmt: skip
     for slot, member in enumerate(names):
         state = "spare" if rebuilds and slot == 0 else "in_sync"

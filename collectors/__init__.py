@@ -31,6 +31,7 @@ SOURCES = (
     "network.pause",
     "network.paths",
     "network.sessions",
+    "network.sessions_text",
     "network.session_states",
     "network.nvme_paths",
     "network.storage_peers",
@@ -61,6 +62,7 @@ SOURCES = (
     "zfs.load",
     "zfs.zpool_iostat",
     "zfs.settings",
+    "zfs.pool_settings",
     "ceph.rbd",
     "ceph.cluster",
     "ceph.osds",
@@ -93,6 +95,7 @@ SOURCES = (
     "kernel.log",
     "filesystems.errors",
     "filesystems.scrubs",
+    "filesystems.quotas",
 )
 """Modules that define collectors, one line each, in the order in which lists show their sources.
 

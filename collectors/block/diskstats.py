@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from sys import intern
 from typing import Any
 
 from sdstop.core.collector import LIVE, Collector, Need
@@ -117,7 +118,8 @@ def _disk(parts: list[bytes], numbers: list[Any]) -> Disk | None:
         del numbers[17:]
     if numbers[8] >= _LOST:
         numbers[8] = None
-    return Disk(parts[2].decode("utf-8", "surrogateescape"), int(parts[0]), int(parts[1]), *numbers)
+    name = intern(parts[2].decode("utf-8", "surrogateescape"))  # one string for all samples that are kept
+    return Disk(name, int(parts[0]), int(parts[1]), *numbers)
 
 
 def _lost(data: bytes, known: AbstractSet[str]) -> str:

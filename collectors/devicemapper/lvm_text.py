@@ -28,7 +28,7 @@ _KINDS = {"t": "thin-pool", "V": "thin", "m": "mirror", "M": "mirror", "C": "cac
 
 _HEALTH = {
     "-": "ok", "p": "partial", "r": "refresh needed", "m": "mismatches", "w": "writemostly", "F": "failed",
-    "D": "out of data", "M": "read-only metadata",
+    "D": "out of data", "M": "read-only metadata", "E": "cache error", "R": "reshaping", "X": "unknown",
 }  # fmt: skip
 _STATES = {
     "I": "invalid snapshot", "S": "invalid snapshot", "m": "failed merge", "M": "failed merge", "s": "suspended",
@@ -169,17 +169,14 @@ def _share(cell: str) -> float | None:
 
 
 def _health(row: Row) -> str | None:
-    """Return the health of a volume: a fault of its state, else the ninth of its attributes (lvs(8)).
-
-    Unknown letters are not health.
-    """
+    """Return the health of a volume: a fault of its state, else the ninth of its attributes (lvs(8))."""
     said = row.get("lv_health_status")
     if said:
-        return said.removesuffix(" exist")
+        return said.removesuffix(" exist") if said != "error" else "cache error"
     attributes = row.get("attr", "")
     if len(attributes) >= 9 and attributes[4] in _STATES and attributes[8] in {"-", "m"}:
         return _STATES[attributes[4]]
-    return _HEALTH.get(attributes[8]) if len(attributes) >= 9 else "ok" if said == "" else None
+    return _HEALTH.get(attributes[8], "unknown") if len(attributes) >= 9 else "ok" if said == "" else None
 
 
 def _type(parts: Sequence[Row], devices: Sequence[str]) -> str | None:
@@ -314,7 +311,7 @@ def _identity(row: _Row) -> tuple[str, str]:
 
 def _is_faulty(row: _Row) -> bool:
     if isinstance(row, LogicalVolume):
-        return row.health not in {None, "ok", "writemostly"}
+        return row.health not in {None, "ok", "writemostly", "reshaping"}
     return bool(row.partial if isinstance(row, VolumeGroup) else row.missing)
 
 

@@ -7,7 +7,8 @@ from typing import Annotated, ClassVar
 
 from sdstop.core.collector import Collector, Need
 from sdstop.core.expression import expression
-from sdstop.core.host import Host
+from sdstop.core.form import Form, Several, outputs
+from sdstop.core.host import Host, Malformed
 from sdstop.core.joins import Identity, Naming
 from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source
 from sdstop.readings.disk import device_name
@@ -65,7 +66,6 @@ class BtrfsErrors(Reading, frozen=True):
 
     family: ClassVar[str] = "btrfs_errors"
     title: ClassVar[str] = "Errors of btrfs devices"
-    rows_of = Source(f"{BTRFS}/{{filesystem}}/devinfo/{{number}}/error_stats")
     things: ClassVar = {"device": Identity(None, Naming.DEV, "{subject}")}
 
     filesystem: Annotated[str, Label("File system", "UUID", names=Name.IDENTIFIER)]
@@ -78,6 +78,15 @@ class BtrfsErrors(Reading, frozen=True):
     flush_errors: Annotated[int, Metric("Flush", "Failed cache flushes", kind=_COUNTER)]
     corruption_errors: Annotated[int, Metric("Corrupt", "Blocks with a wrong checksum", kind=_COUNTER)]
     generation_errors: Annotated[int, Metric("Stale", "Blocks of an older generation", kind=_COUNTER)]
+    told: Annotated[str | None, Fact("Source", "Output that shows it", export=False, names=Name.EVIDENCE)] = None
+    needle: Annotated[str, Fact("Line", "Marks it in the output", export=False, names=Name.EVIDENCE)] = ""
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the file of the counters, or the line of an output."""
+        del field
+        if self.told is not None:
+            return Source(self.told, self.needle)
+        return Source(f"{BTRFS}/{self.filesystem}/devinfo/{self.number}/error_stats")
 
     @property
     def subject(self) -> str:
@@ -99,6 +108,44 @@ def parse_stats(text: str) -> Mapping[str, int] | None:
     return found if all(name in found for name in _STATS) else None
 
 
+_LINE = expression(r"\[(?P<device>[^\]]{1,200})\]\.(?P<name>[a-z_]{4,30})\s+(?P<count>\d{1,20})")
+_SHOWN = ("write_io_errs", "read_io_errs", "flush_io_errs", "corruption_errs", "generation_errs")
+"""Names of _STATS in the output of `btrfs device stats`."""
+
+
+def parse_shown(text: str, key: str) -> Iterator[BtrfsErrors]:
+    """Yield the devices of `btrfs device stats` (btrfs-progs 3.7 and later). Raises Malformed for a device cut off.
+
+    [/dev/sdc].write_io_errs    12981
+    """
+    found: dict[str, dict[str, int]] = {}
+    for line in filter(None, map(str.strip, text.splitlines())):
+        each = _LINE.fullmatch(line)
+        if each is None:
+            raise Malformed(f"btrfs device stats: {line[:60]!r}")
+        found.setdefault(each["device"], {})[each["name"]] = int(each["count"])
+    names = ",".join(name.removeprefix("/dev/") for name in found)
+    for number, (name, counts) in enumerate(found.items(), 1):
+        if set(_SHOWN) - set(counts):
+            raise Malformed(f"btrfs device stats: {name} is cut off")
+        device = name.removeprefix("/dev/") if name.startswith("/dev/") else None
+        write, read, flush, corruption, generation = (counts[each] for each in _SHOWN)
+        yield BtrfsErrors(
+            key.rpartition(" ")[2], number, device, names, int(device is None), write, read, flush, corruption,
+            generation, told=key, needle=f"[{name}].write_io_errs",
+        )  # fmt: skip
+
+
+STATS_TEXT = Form(
+    key="cmd:btrfs device stats /",
+    first=r"\[(?:/dev/)?[^\]\n]+\]\.write_io_errs\s+\d+",
+    goes_on=r"\[[^\]]+\]\.[a-z_]+\s+\d+",
+    reads="errors of the devices of btrfs",
+    versions="btrfs-progs 3.7 and later",
+    several=Several.JOINED,
+)
+
+
 def read_ext4(host: Host) -> Iterator[Ext4Errors]:
     """Yield the mounted ext4 file systems. Raises Absent if the kernel has no ext4."""
     for name in host.entries(EXT4):
@@ -114,7 +161,11 @@ def read_ext4(host: Host) -> Iterator[Ext4Errors]:
 
 
 def read_btrfs(host: Host) -> Iterator[BtrfsErrors]:
-    """Yield the devices of mounted btrfs. Raises Absent if the kernel has no btrfs."""
+    """Yield the devices of mounted btrfs, or those of recorded outputs. Raises Absent if the kernel has no btrfs."""
+    shown = [row for each in outputs(host, STATS_TEXT) for row in parse_shown(each.text, each.key)]
+    if shown:
+        yield from shown
+        return
     for uuid in filter(_UUID.fullmatch, host.entries(BTRFS)):
         folder = f"{BTRFS}/{uuid}"
         devices = [device_name(name) for name in host.names(f"{folder}/devices")]
@@ -122,10 +173,12 @@ def read_btrfs(host: Host) -> Iterator[BtrfsErrors]:
         for number in sorted(numbers, key=int):
             stats = parse_stats(host.maybe(f"{folder}/devinfo/{number}/error_stats") or "")
             if stats is not None:
-                counts = (stats[name] for name in _STATS)
+                write, read, flush, corruption, generation = (stats[name] for name in _STATS)
                 missing = host.number(f"{folder}/devinfo/{number}/missing")
                 device = devices[0] if len(devices) == len(numbers) == 1 else None
-                yield BtrfsErrors(uuid, int(number), device, ",".join(devices), missing, *counts)
+                yield BtrfsErrors(
+                    uuid, int(number), device, ",".join(devices), missing, write, read, flush, corruption, generation
+                )
 
 
 EXT4_ERRORS = Collector(
@@ -148,6 +201,8 @@ BTRFS_ERRORS = Collector(
     (
         Need(f"list:{BTRFS}*", "mounted btrfs and their devices"),
         Need(f"{BTRFS}/*", "failed requests and wrong checksums of each device", filled=("error_stats",)),
+        Need("cmd:btrfs *", "the same of `btrfs device stats`, from captures only"),
     ),
     _PACE,
+    forms=(STATS_TEXT,),
 )

@@ -61,4 +61,5 @@ def _form(text: str) -> str:
 
 def _is_empty(row: DiskHealth) -> bool:
     counts = (row.pending, row.uncorrected, row.reallocated, row.crc_errors, row.failing)  # of a part of the table
-    return all(each is None for each in (row.passed, row.critical_warning, row.attributes, *counts))
+    known = (row.passed, row.critical_warning, row.attributes, row.selftest_passed, row.used)
+    return all(each is None for each in (*known, *counts))

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from sdstop.collectors.health import ssacli, storcli
+from sdstop.collectors.health import arcconf, megacli, sasircu, ssacli, storcli
 from sdstop.collectors.health.raid_readings import RaidController, RaidDisk, RaidVolume
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.evidence import command_key
@@ -54,7 +54,7 @@ def read(host: Host) -> Iterable[Reading]:
     """Return controllers, volumes and disks. Raises Absent without a controller or its program, Failed, and Denied."""
     rows: dict[tuple[type, str], Reading] = {}
     absent: Absent | None = None
-    for drivers, ask in ((MEGARAID, _storcli), (MPI3, _storcli_2), (HPE, _ssacli)):
+    for drivers, ask in ((MEGARAID, _storcli), (MPI3, _storcli_2), (HPE, _ssacli), ((), _shown)):
         try:
             for row in ask(host, drivers):
                 key = type(row), str(getattr(row, row.__struct_fields__[0]))
@@ -154,7 +154,7 @@ _DISKS = ("PD LIST", "Drive Information")
 def _of_storcli(controller: storcli.Controller, key: str, tool: str) -> Iterator[Reading]:
     name = f"c{controller.number}"
     basics, version, status = controller.part("Basics"), controller.part("Version"), controller.part("Status")
-    if basics or status or controller.rows(*_VOLUMES, *_DISKS):
+    if basics or status or controller.rows(*_VOLUMES, *_DISKS, *storcli.POWER):
         yield _controller(controller, name, basics, version, status, key)
     groups = dict[str, str]()
     for row in controller.rows(*_VOLUMES):
@@ -184,8 +184,11 @@ def _controller(
     controller: storcli.Controller, name: str, basics: dict[str, Any], version: dict[str, Any],
     status: dict[str, Any], key: str,
 ) -> RaidController:  # fmt: skip
-    power = controller.rows("Cachevault_Info", "BBU_Info", "BBU_Info ")
-    word = json_text(power[0].get("State")) if power else None
+    power = controller.rows(*storcli.POWER)
+    word = json_text(power[0].get("State") or power[0].get("Battery State")) if power else None
+    flags = [*power, *controller.rows(*storcli.STATUS)]
+    if any(each.get(flag) == "Yes" for each in flags for flag in _REPLACE):
+        word = "Replacement required"
     fitted = json_text(controller.part("HwCfg").get("BBU"))
     battery = word or ("none" if fitted in {"Absent", "No", "Not Present"} else None)
     tasks = controller.part("Scheduled Tasks")
@@ -211,6 +214,9 @@ def _controller(
         if power
         else "Controller Status",
     )
+
+
+_REPLACE = ("Replacement required", "Battery Replacement required")
 
 
 def _charged(word: str) -> bool | None:
@@ -286,6 +292,22 @@ def _disk(
 
 
 _ALERTS = {"yes": True, "no": False}
+
+
+_SHOWN = ((megacli.PROGRAMS, megacli.parse), (arcconf.PROGRAMS, arcconf.parse), (sasircu.PROGRAMS, sasircu.parse))
+"""Programs that are never run, and parsers of their output: others ask these controllers, or they write logs."""
+
+
+def _shown(host: Host, drivers: Sequence[str]) -> Iterator[Reading]:
+    del drivers
+    found = 0
+    for programs, parse in _SHOWN:
+        for _, key, text in _answers(host, programs, []):
+            for row in parse(text, key):
+                found += 1
+                yield row
+    if not found:
+        raise Absent(f"list:{DRIVERS}", "no such RAID controller", recorded=bool(host.names(DRIVERS)))
 
 
 # --- ssacli -----------------------------------------------------------------------------------------------
@@ -432,10 +454,14 @@ RAID = Collector(
         Command(DETAIL, "controllers, caches, batteries, volumes and disks of HPE", "root"),
         *(
             Need(f"cmd:{program} *", "controllers, volumes and disks, from captures only")
-            for program in (*_RECORDED, *_RECORDED_2, *_RECORDED_HPE)
+            for program in (*_RECORDED, *_RECORDED_2, *_RECORDED_HPE, *arcconf.PROGRAMS, *sasircu.PROGRAMS)
+        ),
+        *(
+            Need(f"cmd:{program} *", "volumes, disks, batteries, from captures only", redact=megacli.without_inquiry)
+            for program in megacli.PROGRAMS
         ),
     ),
     PACE,
     deadline=400.0,
-    forms=(TEXT, DOCUMENT, HPE_TEXT),
+    forms=(TEXT, DOCUMENT, HPE_TEXT, megacli.TEXT, arcconf.TEXT, sasircu.TEXT),
 )

@@ -38,7 +38,9 @@ _PART = expression(r"Failed Attributes:|Please note the following marginal Attri
 """Line above the table of `-H`, which has only the attributes that are, or were, below their threshold."""
 _LINE = expression(r"(?P<name>[A-Za-z#][^:=]{1,60}?) *[:=] +(?P<value>\S.*)")
 _ERROR_AT = expression(r"Error \d+ (?:\[\d+\] )?occurred at disk power-on lifetime: (\d+) hours")
-_TEST = expression(r"# ?1  \S.{1,22}?  +(?P<result>(?:Completed|Failed)\S.*?)  +(?P<left>\d\d%|-) +(?P<at>\d+|NOW) ")
+_TEST = expression(
+    r"# ?1 +\S.{1,22}? +(?P<result>(?:Completed|Failed)(?:[ :][\w >:/-]{1,40}?)?) +(?P<left>\d\d%|-) +(?P<at>\d+|NOW)\b"
+)
 _UNCORRECTED = expression(r"(?:read|write|verify): +(?:\d+ +){5}[\d.]+ +(?P<count>\d+)", re.MULTILINE)
 _STANDBY = expression(r"Device is in (?:STANDBY|SLEEP|STANDBY_Y|IDLE\w*) .*mode", re.IGNORECASE)
 _OPEN = expression(r"(?:Permission denied|Operation not permitted)", re.IGNORECASE)
@@ -106,10 +108,29 @@ def _of_text(said: Mapping[str, str], table: list[SmartAttribute], text: str) ->
         yield "verdict", None if verdict in {None, "OK"} else verdict
         yield from _scsi_text(said, text)
     else:
-        yield from of_attributes(table)
+        yield from of_attributes(table) if table else _statistics(text)
         yield from last_error([int(at) for at in _ERROR_AT.findall(text)], hours)
     if (test := _TEST.search(text)) is not None:
         yield from tested(test["result"], whole(test["at"]), hours)
+
+
+_STATISTIC = expression(r"(?m)^0x0[1-9a-f] +0x[0-9a-f]{3} +[1-8] +(?P<value>\d{1,20}) +[ANDV-]{3} +(?P<name>\S.*?) *$")
+_STATISTICS = {
+    "Number of Reallocated Logical": "reallocated", "Number of Reported Uncorrectable": "uncorrected",
+    "Number of Interface CRC": "crc_errors", "Percentage Used Endurance": "used",
+}  # fmt: skip
+"""Beginnings of their names: lines are wrapped."""
+
+
+def _statistics(text: str) -> Iterator[tuple[str, Any]]:
+    """Yield the counts of the device statistics (`-l devstat`), where no table of attributes has them.
+
+    0x04  0x008  4             512  ---  Number of Reported Uncorrectable Errors
+    """
+    for found in _STATISTIC.finditer(text):
+        field = next((field for begin, field in _STATISTICS.items() if found["name"].startswith(begin)), None)
+        if field is not None:
+            yield field, share(int(found["value"])) if field == "used" else int(found["value"])
 
 
 def _is_scsi(said: Mapping[str, str]) -> bool:

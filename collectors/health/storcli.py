@@ -80,6 +80,11 @@ def _of_json(text: str) -> Iterator[Controller]:
         yield Controller(number, said if isinstance(said, dict) else {}, "" if good else str(status.get("Description")))
 
 
+POWER = ("Cachevault_Info", "BBU_Info", "BBU_Info ")
+"""Tables of batteries and capacitors: a row each, or for `/cN/cv show` and `/cN/bbu show` a line for each property."""
+STATUS = ("Firmware_Status", "Firmware Status", "BBU_Firmware_Status", "BBU_Firmware Status")
+"""Tables of their flags in `/cN/cv show all` and `/cN/bbu show all`."""
+_OF_PROPERTIES = frozenset(name.strip().replace(" ", "_") for name in (*POWER, *STATUS))
 LISTS = frozenset({"VD LIST", "Virtual Drives", "PD LIST", "Drive Information"})
 """Tables of which each row is a volume or a disk."""
 
@@ -100,6 +105,8 @@ _DISK_2 = expression(
     r"(?P<place>\d*:\d+) +(?P<did>\d+) +(?P<state>[A-Z]\w+) +(?P<status>[A-Z][a-z]\w*) +"
     r"(?P<group>\d+|-|F|D) +(?P<rest>.*)"
 )
+_FLAG = expression(r"(?P<name>[A-Z][\w /-]{0,60}?) +(?P<value>Yes|No)")
+_PROPERTY = expression(r"(?P<name>[A-Z][\w /-]{0,60}?)(?: {2,}| )(?P<value>\S.*)")
 _BATTERY = expression(r"(?P<model>\S+) +(?P<state>[A-Z]\w*(?: \(\w[\w ]*\))?) +(?:.* )?(?P<heat>\d+C)\b.*")
 
 
@@ -127,6 +134,8 @@ def _sections(lines: list[str]) -> Iterator[tuple[str, Section]]:
                 raise Malformed(f"the table {name} is cut off")
             shown = [line.strip() for line in body[rules[1] + 1 : rules[2]] if line.strip()]
             rows = [row for line in shown if (row := _row(line))]
+            if not rows and shown and name.replace(" ", "_") in _OF_PROPERTIES:
+                rows = [_properties(shown)]
             if name in LISTS and len(rows) < len(shown):
                 raise Malformed(f"a row of the table {name} is not understood")
             yield name, rows
@@ -165,6 +174,12 @@ def _row(line: str) -> dict[str, Any]:
     if found := _BATTERY.fullmatch(line):
         return {"Model": found["model"], "State": found["state"], "Temp": found["heat"]}
     return {}
+
+
+def _properties(lines: list[str]) -> dict[str, Any]:
+    """Return a battery or its flags from lines of properties."""
+    pairs = (_FLAG.fullmatch(line) or _PROPERTY.fullmatch(line) for line in lines)
+    return {pair["name"]: pair["value"] for pair in pairs if pair}
 
 
 def _medium(rest: str) -> str | None:

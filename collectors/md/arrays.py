@@ -7,6 +7,7 @@ sixteenth of a device, whereas mdstat advances with every window of sectors.
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
@@ -76,20 +77,18 @@ def _array(host: Host, md: mdstat.MdArray) -> Array:
     raid_disks = md.raid_disks if raid_disks is None else raid_disks
     chunk, _ = _now_and_before(shape.chunk)
     redundant = _is_redundant(level)
-    degraded = host.number(f"{base}/degraded") if redundant else None
-    state = host.maybe(f"{base}/array_state")
+    degraded = shape.degraded if redundant else None
+    now = _State() if host.rests(_calm(md)) else _state(host, md, base, redundant=redundant)
+    state = now.state
     _compare(host, md, state)
     if degraded is None and redundant and md.working is not None and md.raid_disks is not None:
         degraded = md.raid_disks - md.working
     elif degraded == 0 and "_" in (md.slots or ""):
         host.defect(MDSTAT, f'"[{md.slots}]", and {base}/degraded is 0', md.name, contradiction=True)
-    action = host.maybe(f"{base}/sync_action") if redundant else None
+    action = now.action
     if not action and md.progress:
         action = "recover" if md.progress.operation == "recovery" else md.progress.operation
     parity = level in {"raid4", "raid5", "raid6"}
-    low, high = _suspended(host, base) if redundant else (None, None)
-    rests = redundant and md.progress is None and md.waiting is None and action in _RESTS
-    position = host.number(f"{base}/reshape_position") if rests else None
     return Array(
         array=md.name,
         state=state or md.read_only or md.activity,
@@ -116,9 +115,9 @@ def _array(host: Host, md: mdstat.MdArray) -> Array:
         bitmap_chunk=md.bitmap.chunk if md.bitmap else None,
         stripe_cache=host.number(f"{base}/stripe_cache_size") if parity else None,
         stripe_cache_active=host.number(f"{base}/stripe_cache_active") if parity else None,
-        suspended_from=low,
-        suspended_to=high,
-        reshape_position=None if position is None else position * _SECTOR,
+        suspended_from=now.suspended_from,
+        suspended_to=now.suspended_to,
+        reshape_position=now.reshape_position,
     )
 
 
@@ -132,11 +131,19 @@ class _Shape(Struct, frozen=True):
     policy: str | None = None
     last_action: str | None = None
     mismatch: int | None = None
+    degraded: int | None = None
 
 
 _SHAPES = 30.0
 """Seconds after which it is read again, as long as the lines of an array in mdstat stay as they are and nothing
-synchronizes: it is half of the files of an array."""
+synchronizes."""
+_CALMS = 4.0
+"""The same for the state of an array in which nothing is wrong: of 200 arrays, it is 800 files."""
+
+
+def _spread(seconds: float, name: str) -> float:
+    """Return a time for an array, so that not all of them are read in the same second."""
+    return seconds * (0.75 + zlib.crc32(name.encode()) % 64 / 128)
 
 
 def _is_known(host: Host, md: mdstat.MdArray) -> bool:
@@ -148,7 +155,7 @@ def _is_known(host: Host, md: mdstat.MdArray) -> bool:
     same = f"shape of {hash(replace(md, bitmap=None))}"  # the pages of a bitmap change all the time
     if host.rests(same) and not host.rests(works):
         return True
-    host.rest(same, _SHAPES)
+    host.rest(same, _spread(_SHAPES, md.name))
     return False
 
 
@@ -163,7 +170,42 @@ def _shape(host: Host, md: mdstat.MdArray, base: str) -> _Shape:
         host.maybe(f"{base}/consistency_policy") or None,
         (host.maybe(f"{base}/last_sync_action") or None) if redundant else None,
         host.number(f"{base}/mismatch_cnt") if redundant else None,
+        host.number(f"{base}/degraded") if redundant else None,
     )
+
+
+class _State(Struct, frozen=True):
+    """Facts that change without a sign in mdstat: state and action of an array, and the writes that it holds back."""
+
+    state: str | None = None
+    action: str | None = None
+    suspended_from: int | None = None
+    suspended_to: int | None = None
+    reshape_position: int | None = None
+
+
+_CALM = frozenset({"clean", "active", "active-idle", "readonly", "read-auto"})
+
+
+def _calm(md: mdstat.MdArray) -> str:
+    """Return the name of the time for which an array with these lines in mdstat is not asked for its state."""
+    return f"state of {hash(replace(md, bitmap=None))}"
+
+
+def _state(host: Host, md: mdstat.MdArray, base: str, *, redundant: bool) -> _State:
+    """Return the state of an array; if nothing is wrong, a live node is not asked again for some seconds."""
+    state = host.maybe(f"{base}/array_state")
+    if not redundant:
+        found = _State(state)
+    else:
+        action = host.maybe(f"{base}/sync_action")
+        low, high = _suspended(host, base)
+        rests = md.progress is None and md.waiting is None and action in _RESTS
+        position = host.number(f"{base}/reshape_position") if rests else None
+        found = _State(state, action, low, high, None if position is None else position * _SECTOR)
+    if state in _CALM and found.action in {"idle", None} and not found.suspended_to and found.reshape_position is None:
+        host.rest(_calm(md), _spread(_CALMS, md.name))
+    return found
 
 
 def _is_redundant(level: str | None) -> bool:

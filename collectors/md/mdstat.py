@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
+from sys import intern
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -153,9 +155,9 @@ def _indented(text: str) -> list[str]:
 
 def defects(text: str) -> tuple[str, ...]:
     """Return why a text may not be all of mdstat: lines that are not understood, or no end."""
-    text = "\n".join(_indented(text))
-    lines = [line for line in text.splitlines() if line.strip() and not line[0].isspace()]
-    twice = _doubled(text)
+    every = _indented(text)
+    lines = [line for line in every if line.strip() and not line[0].isspace()]
+    twice = _doubled(every)
     found = [f"{twice}: lines of another array"] if twice else []
     found += [f"line not understood: {line[:60]!r}" for line in lines if not _KNOWN.match(line)]
     ended = bool(lines) and lines[-1].startswith("unused devices:")
@@ -192,11 +194,11 @@ def _is_of_another(line: str, body: list[str], head: re.Match[str] | None) -> bo
     return any(map(_BLOCKS.match, body)) or differs
 
 
-def _doubled(text: str) -> str:
+def _doubled(lines: Iterable[str]) -> str:
     """Return the name of an array with the line of blocks of another one, "" for none."""
     head: re.Match[str] | None = None
     body: list[str] = []
-    for line in text.splitlines():
+    for line in lines:
         found = _HEAD.fullmatch(line.rstrip())
         if head is not None and found is None and _is_of_another(line, body, head):
             return str(head[1])
@@ -226,7 +228,7 @@ def _array(head: re.Match[str], body: list[str]) -> MdArray:
         device = _DEVICE.fullmatch(word)
         if device:
             flags = frozenset(device[3][1::3])
-            devices.append(MdstatDevice(device[1], int(device[2]), flags))
+            devices.append(MdstatDevice(intern(device[1]), int(device[2]), flags))
         elif personality is None and not devices:
             personality = word
     found: dict[str, object] = {}

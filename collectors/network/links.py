@@ -192,18 +192,19 @@ def _bonds_of_proc(host: Host) -> Iterable[Reading]:
 def _veth_pairs(host: Host, known: dict[str, netclass.Folder]) -> list[tuple[str, str]]:
     """Return the veth pairs with both ends in this network namespace, ordered by name.
 
-    `ip` reports the pairs. Without it, two ends that refer to each other's ifindex are assumed to be a pair: an ifindex
-    is unique only within a namespace, and sysfs does not report the namespace of a peer.
+    The ends of a pair refer to each other's ifindex. So can ends of different pairs, as an ifindex is unique only
+    within a namespace, and sysfs does not report that of a peer: `ip` does, and is run only where such ends exist.
     """
     ends = {name for name, folder in known.items() if folder.kind in {"veth", "virtual"}}
-    if not ends:
+    index = {name: host.number(f"{CLASS}/{name}/ifindex") for name in ends}
+    names = {number: name for name, number in index.items() if number is not None}
+    linked = {name: host.number(f"{CLASS}/{name}/iflink") for name in ends}
+    said = {name: names[number] for name, number in linked.items() if number is not None and number in names}
+    is_known = None not in (*index.values(), *linked.values())
+    if is_known and not any(a != b and said.get(b) == a for a, b in said.items()):
         return []
-    said = _peers(host)
-    if said is None:
-        index = {name: host.number(f"{CLASS}/{name}/ifindex") for name in ends}
-        names = {number: name for name, number in index.items() if number is not None}
-        linked = {name: host.number(f"{CLASS}/{name}/iflink") for name in ends if known[name].kind == "veth"}
-        said = {name: names[number] for name, number in linked.items() if number is not None and number in names}
+    told = _peers(host)
+    said = told if told is not None else {name: peer for name, peer in said.items() if known[name].kind == "veth"}
     return sorted(
         {(min(a, b), max(a, b)) for a, b in said.items() if a != b and said.get(b) == a and a in known and b in known}
     )

@@ -353,4 +353,5 @@ PATHS = Collector(
     ),
     SLOW,
     deadline=15.0,
+    resting=120.0,
 )

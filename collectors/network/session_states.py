@@ -9,7 +9,7 @@ from sdstop.collectors.network.sessions import ISCSI, NVME
 from sdstop.core.collector import LIVE, Collector, Need
 from sdstop.core.host import Host
 from sdstop.core.joins import Identity, Naming
-from sdstop.core.model import Label, Reading, Source, State
+from sdstop.core.model import Fact, Label, Name, Reading, Source, State
 
 
 class SessionState(Reading, frozen=True):
@@ -31,10 +31,14 @@ class SessionState(Reading, frozen=True):
         str | None,
         State("State", "State of the session: LOGGED_IN, FAILED, FREE; live, connecting, resetting, dead ..."),
     ]
+    told: Annotated[str | None, Fact("Source", "Output that shows it", export=False, names=Name.EVIDENCE)] = None
+    needle: Annotated[str, Fact("Line", "Marks it in the output", export=False, names=Name.EVIDENCE)] = ""
 
     def source(self, field: str = "") -> Source | None:
-        """Return the state file."""
+        """Return the state file, or the line of an output."""
         del field
+        if self.told is not None:
+            return Source(self.told, self.needle)
         return Source(f"{ISCSI if self.session.startswith('session') else NVME}/{self.session}/state")
 
 

@@ -85,9 +85,13 @@ class StorageSession(Reading, frozen=True):
         str | None,
         Fact("Paths", "Kernel names of an NVMe controller's paths to its disks", export=False, plain=True),
     ] = None
+    told: Annotated[str | None, Fact("Source", "Output that shows it", export=False, names=Name.EVIDENCE)] = None
+    needle: Annotated[str, Fact("Line", "Marks it in the output", export=False, names=Name.EVIDENCE)] = ""
 
     def source(self, field: str = "") -> Source | None:
-        """Return the attribute of a field (by default the state)."""
+        """Return the attribute of a field (by default the state), or the line of an output."""
+        if self.told is not None:
+            return Source(self.told, self.needle)
         match self.transport:
             case "iscsi":
                 names = {"target": "targetname", "first_burst": "first_burst_len", "max_burst": "max_burst_len"}

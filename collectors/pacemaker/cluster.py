@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from sdstop.collectors.pacemaker import crm_mon, crm_mon_text
-from sdstop.collectors.pacemaker.corosync import CONFIGURED, COROSYNC, KIND, parse_name
+from sdstop.collectors.pacemaker.corosync import CIB, CONFIGURED, COROSYNC, KIND, parse_name
 from sdstop.collectors.pacemaker.crm_mon import MON, MON_OLD, parse_status
 from sdstop.collectors.pacemaker.readings import ClusterConstraint, ClusterPolicy, ClusterResource
 from sdstop.collectors.pacemaker.status import (
@@ -29,6 +29,8 @@ from sdstop.readings.cluster import Cluster, ClusterNode
 CONFIG = ("cibadmin", "-Q", "-o", "crm_config")
 _WATCHDOG = r'name="(?:have-watchdog|stonith-watchdog-timeout)"'
 _PROPERTY = expression(r'<nvpair [^>]*\bname="([\w-]+)" value="([^"]*)"')
+UNUSED = 300.0
+"""Seconds after which Pacemaker is asked again where it has never run: a start of crm_mon takes 10 ms."""
 _DISCONNECTED = frozenset({102, 107})
 """Exit codes of crm_mon if Pacemaker is not running: CRM_EX_DISCONNECT, and ENOTCONN before 2.0."""
 
@@ -69,7 +71,11 @@ def _asked(host: Host) -> tuple[str, str]:
                 host.defect(_key(other), f"more nodes online in {key}")
                 key, text = _key(other), older
         return key, text
+    if host.rests(command_key(MON)):
+        raise Absent(command_key(MON), "never used here when asked last")
     output = host.run(MON, 5.0)
+    if output.exit in _DISCONNECTED and _is_new(host):
+        host.rest(command_key(MON), UNUSED)
     if output.exit != 0 and "option" in output.stderr.decode("utf-8", "replace"):
         try:
             return command_key(MON_OLD), _said(command_key(MON_OLD), host.run(MON_OLD, 5.0))
@@ -78,6 +84,14 @@ def _asked(host: Host) -> tuple[str, str]:
         except Unreadable:
             pass  # The first answer has the reason.
     return command_key(MON), _said(command_key(MON), output)
+
+
+def _is_new(host: Host) -> bool:
+    """Return whether Pacemaker is installed and has never run: it has no configuration of a cluster."""
+    try:
+        return "cib.xml" not in host.entries(CIB)
+    except Unreadable:
+        return False
 
 
 def _key(name: str) -> str:
@@ -165,7 +179,7 @@ def _policy(host: Host, said: PacemakerStatus, name: str, key: str) -> ClusterPo
         cluster=name,
         fencing=None if said.fencing is None else int(said.fencing),
         fence_devices=devices,
-        watchdog=_watchdog(host) if said.fencing and not devices else None,
+        watchdog=0 if said.unfenced else _watchdog(host) if said.fencing and not devices else None,
         without_quorum=said.policy,
         maintenance=int(said.maintenance),
         stop_all=int(said.stopped),
@@ -328,6 +342,7 @@ PACEMAKER = Collector(
         Need("cmd:crm status*", "status recorded by other tools, as text", redact=without_reasons),
         Need("cmd:pcs status*", "status recorded by other tools, as text", redact=without_reasons),
         Need(COROSYNC, "name and nodes of the cluster", keep=CONFIGURED),
+        Need(f"list:{CIB}", "earlier use of Pacemaker on this node", "root"),
         Need("/proc/sys/kernel/hostname", "host name"),
     ),
     SLOW,

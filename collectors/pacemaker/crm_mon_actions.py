@@ -35,7 +35,7 @@ def failed_action(words: str) -> Failure | None:
     """
     old = _TECHNICAL.fullmatch(words)
     if old is not None:
-        reason = re.search(r"exitreason='([^']*)'", old["rest"])
+        reason = re.search(r"exitreason='(.*?)'(?:, *last-rc-change=|,?$)", old["rest"])
         when = re.search(r"last-rc-change='([^']*)'", old["rest"])
         exit_reason, moment_text = reason[1] if reason else "", when[1] if when else ""
         return Failure(old["key"], old["task"], old["node"], old["status"], exit_reason, moment_text)

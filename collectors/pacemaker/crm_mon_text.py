@@ -77,6 +77,7 @@ class _LineValues(Struct):
     maintenance: bool = False
     stopped: bool = False
     fencing: bool | None = None
+    unfenced: bool = False
     nodes: int | None = None
     instances: int | None = None
     disabled: int = 0
@@ -148,7 +149,11 @@ def _read(found: _LineValues, words: str, line: str) -> None:
         found.node = node
         found.section = found.section or "nodes"
     elif found.section == "failures":
-        _noted(found, words, found.failures, failed_action(words))
+        later = _LATER.match(words)
+        if later is not None and found.failures:  # Pacemaker 1.1 prints it in a line of its own
+            found.failures[-1] = replace(found.failures[-1], when=later[1])
+        else:
+            _noted(found, words, found.failures, failed_action(words))
     elif found.section == "fencing":
         _noted(found, words, found.fencings, fencing_action(words))
     elif found.section == "counts":
@@ -161,6 +166,9 @@ def _read(found: _LineValues, words: str, line: str) -> None:
         known = found.resources.read(words, indent, found.node)
         if not known and not words.startswith(("No active res", "No inactive res", "No res")):
             found.stray = found.stray or words
+
+
+_LATER = expression(r"last-rc-change='([^']*)'")
 
 
 def _noted(found: _LineValues, words: str, actions: list[Action], action: Action | None) -> None:
@@ -207,7 +215,7 @@ def _summary(found: _LineValues, words: str) -> bool:
     elif words.startswith("*** Resource management is DISABLED"):
         found.maintenance = True
     elif "No stonith devices and stonith-enabled is not false" in words:
-        found.fencing = True
+        found.fencing = found.unfenced = True  # pcs prints it without SBD only
     else:
         found.now = updated(words) or found.now
         return words.startswith(("Stack:", "Last updated:", "Last change:", "Status of pacemakerd:"))
@@ -275,6 +283,7 @@ def _status(found: _LineValues) -> PrintedStatus:
         quorum=found.quorum,
         maintenance=found.maintenance,
         fencing=found.fencing,
+        unfenced=found.unfenced,
         policy=None,
         members=tuple(replace(member, leads=member.name == found.leader) for member in found.members.values()),
         resources=(*resources, *_unlisted(found, {known.name for known in resources})),
@@ -316,6 +325,10 @@ def _lacking(found: _LineValues) -> str:
 _KEPT = frozenset({"summary", "nodes", "all", "active", "fencing", "bans", "tickets", "warnings"})
 
 
+_REASON = expression(r"(exitreason=')(.*?)(?=',? *(?:last-rc-change=|$))")
+"""Reason of a failed action: free words, in which apostrophes are not escaped."""
+
+
 def without_reasons(data: bytes) -> bytes:
     """Return the lines of a status that `parse` reads, without reasons of failures."""
     section = "summary"
@@ -327,7 +340,8 @@ def without_reasons(data: bytes) -> bytes:
         if words.startswith(("Last change:", "Last updated:")):
             continue
         if section == "failures" and title is None and words:
-            kept.append(re.sub(r"(because '|exitreason='|\()([^')]*)", lambda m: f"{m[1]}{own_words(m[2])}", line))
+            without = _REASON.sub(lambda m: f"{m[1]}{own_words(m[2])}", line)
+            kept.append(re.sub(r"(because '|\()([^')]*)", lambda m: f"{m[1]}{own_words(m[2])}", without))
         elif section in _KEPT | {"failures"}:
             kept.append(line)
     return ("\n".join(kept) + "\n").encode("utf-8", "surrogateescape")

@@ -130,6 +130,8 @@ class PacemakerStatus(Struct, frozen=True, kw_only=True):
     failures: tuple[Failure, ...]
     bans: tuple[Ban, ...] = ()
     tickets: tuple[Ticket, ...] = ()
+    unfenced: bool = False
+    """Whether fencing is enabled without a fence device and without SBD, as pcs reports it."""
     fencings: tuple[Fencing, ...] = ()
     daemon: str | None = None
     stopped: bool = False

@@ -39,6 +39,8 @@ STATES = (
 _VDEV = expression(rf"(\S.*?) +({'|'.join(STATES)})(?: +(.*))?", re.ASCII)
 _OTHER = expression(r"(\S+) +([A-Z]{4,20})( +[\d.,-]+[KMGTPE]?){3}(?: +(.*))?", re.ASCII)
 """Line of the tree with an unknown state."""
+_SUSPENDED = expression(r"One or more devices are faulted in response to I/?O failures|The pool is suspended because")
+"""Sentences about a pool that waits for its devices (status_callback); versions before 0.8 call its state ONLINE."""
 _GROUPS = frozenset({"logs", "cache", "spares", "special", "dedup"})
 _LARGEST = 10**30
 _MOST_VDEVS = 20_000
@@ -164,6 +166,8 @@ def parse(text: str) -> list[PoolStatus]:
             continue
         elif key in {"state", "status", "action"}:
             setattr(pools[-1], key, said if key != "state" else lines[0].strip())
+            if key == "status" and _SUSPENDED.match(said):
+                pools[-1].state = "SUSPENDED"
         elif key in {"scan", "scrub"}:
             found = _scan(lines)
             pools[-1].scans += [found] if found is not None else []
@@ -203,6 +207,8 @@ def _note_errors(pool: PoolStatus, said: str) -> None:
     known = number is not None or said.startswith("Permanent errors have been")
     pool.errors = said if known else None
     pool.data_errors = 0 if said == NO_ERRORS else int(number[1]) if number else None
+    if "I/O is currently suspended" in said:
+        pool.state = "SUSPENDED"
     if not known and said != NO_ERRORS:  # unavailable, or cut
         pool.defect = pool.defect or said[:80] or "errors not shown"
 

@@ -13,7 +13,7 @@ from sdstop.core.advice import Advice
 from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import dated
 from sdstop.core.finding import Finding, RuledOut, Unchecked, Value
-from sdstop.core.format import duration
+from sdstop.core.format import duration, first_of
 from sdstop.core.headline import NOT_YET, named, reason_of
 from sdstop.core.model import Reading, schema
 from sdstop.core.session import Session
@@ -145,14 +145,14 @@ def unchecked_of(verdict: Unchecked, host: str = "") -> dict[str, Any]:
 
 def host_of(session: Session, shot: Snapshot, note: str = "") -> dict[str, Any]:
     """Return the node's identity, and the completeness and privileges of its data."""
-    origin = session.origin
+    origin, faults = session.origin, session.timeline.faults
     node = shot.get(Node, ())
     return {
         "name": (node.hostname if node is not None else None) or origin.name,
         "kernel": node.kernel if node is not None else None,
         "live": origin.live,
-        "complete": origin.complete,
-        "note": "; ".join(filter(None, (origin.note, _clock_note(session), note))),
+        "complete": session.is_complete,
+        "note": "; ".join(filter(None, (origin.note, first_of(faults), *_times(session), note))),
         "privileged": origin.privileged,
         "facts": dict(origin.facts),
         "texts": [_text_block(each) for each in accounts(origin, shot)],
@@ -166,6 +166,11 @@ def _text_block(account: Account) -> dict[str, Any]:
         "key": block.key, "line": block.line, "lines": block.lines, "first": block.first, "use": account.use.value,
         "sources": list(account.sources), "reason": account.reason,
     }  # fmt: skip
+
+
+def _times(session: Session) -> tuple[str, str]:
+    """Return notes about pauses between samples and about the wall clock, "" without any."""
+    return session.pauses.said, _clock_note(session)
 
 
 def _clock_note(session: Session) -> str:

@@ -86,7 +86,7 @@ def _head(host: dict[str, object], session: Session) -> list[str]:
 def _notes(session: Session, host: dict[str, object]) -> Iterator[str]:
     if session.origin.privileged is False:
         yield "\nWithout root: some sources are missing; `sdstop doctor` lists them."
-    if not session.origin.complete:
+    if not session.is_complete:
         yield "\nThe capture is incomplete."
     if host["note"]:
         yield f"\nNote: {escaped(host['note'])}"

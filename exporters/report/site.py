@@ -77,7 +77,7 @@ def _span(member: SiteMember) -> Iterator[str]:
         yield f"{frames}, {timestamp(shot.taken)}"
     if host["kernel"]:
         yield f"kernel {host['kernel']}"
-    if not session.origin.complete:
+    if not session.is_complete:
         yield "not complete"
     if session.origin.privileged is False:
         yield "not root"

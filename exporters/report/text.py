@@ -130,7 +130,7 @@ def _head(session: Session, shot: Snapshot, width: int, note: str) -> list[str]:
     lines += table.wrapped(", ".join(told), width, "", "  ")
     if session.origin.privileged is False:
         lines += table.wrapped("Without root: some sources are missing; `sdstop doctor` lists them.", width)
-    if not session.origin.complete:
+    if not session.is_complete:
         lines += table.wrapped("The capture is incomplete.", width)
     if host["note"]:
         lines += table.wrapped(f"Note: {safe(host['note'], 1000)}", width)

@@ -33,6 +33,8 @@ from sdstop.exporters.web.notifier import Notifier
 TEXTFILE_SECONDS = 15.0
 """Interval in seconds at which the textfile is written."""
 INTERRUPTED = 130
+_SOON, _SELDOM = 1.0, 2.0
+"""Seconds between ticks. Connections time out after 10 s and more."""
 _BACKLOG = 512
 """Listen backlog: connections that the kernel queues while the loop is busy."""
 
@@ -174,6 +176,10 @@ class Server:
         self._textfile: Path | None = None
         self._wrong = ""
         self._judging: Judging[None] | None = None
+        self._began = self._due = 0.0
+        """Start of the service, and of the next textfile (seconds of the loop)."""
+        self._told = False
+        """Whether systemd knows that the service is ready."""
 
     def run(self, address: tuple[str, int] | None, textfile: Path | None = None) -> int:
         """Serve on (host, port), write to `textfile`, or both. Raises OSError.
@@ -239,28 +245,43 @@ class Server:
                 self._say(f"sdstop: no local socket at {safe(local.path)}: {error.strerror or error}")
 
     async def _beat(self, ended: asyncio.Future[int]) -> int:
-        """Once a second until the end: close timed-out connections, notify systemd, write the textfile."""
+        """Wait for the end, and call `_tick` now and then until then."""
         loop = asyncio.get_running_loop()
-        due = began = loop.time()
-        told = False
-        while True:
-            await asyncio.wait({ended}, timeout=1.0)
-            if ended.done():
-                return ended.result()
-            assert self._connections is not None  # noqa: S101  # set before
+        ticks: list[asyncio.TimerHandle] = []
+
+        def tick() -> None:
+            ticks[:] = [loop.call_later(self._pause, tick)]
+            self._tick(loop.time())
+
+        ticks.append(loop.call_later(1.0, tick))
+        self._began = self._due = loop.time()
+        try:
+            return await ended
+        finally:
+            ticks[0].cancel()
+
+    @property
+    def _pause(self) -> float:
+        """Seconds between ticks: few until systemd is notified, and while it expects signs of life."""
+        watchdog = self._notifier.watchdog
+        return _SOON if not self._told or (watchdog is not None and watchdog < 4 * _SELDOM) else _SELDOM
+
+    def _tick(self, now: float) -> None:
+        """Close timed-out connections, notify systemd, write the textfile."""
+        if self._connections is not None:
             self._connections.sweep()
-            ready = self._exposition.ready
-            if ready and not told:
-                told = True
-                self._notifier.ready(self._status)
-            # Without recent frames the watchdog expires, so that systemd restarts the service as for a stuck loop.
-            if self._notifier.watchdog is not None and min(self._exposition.age, loop.time() - began) < STALE:
-                self._notifier.alive()
-            if not ready:
-                self._withdraw()
-            elif self._textfile is not None and loop.time() >= due:
-                due = loop.time() + TEXTFILE_SECONDS
-                self._write(self._textfile)
+        ready = self._exposition.ready
+        if ready and not self._told:
+            self._told = True
+            self._notifier.ready(self._status)
+        # Without recent frames the watchdog expires, so that systemd restarts the service as for a stuck loop.
+        if self._notifier.watchdog is not None and min(self._exposition.age, now - self._began) < STALE:
+            self._notifier.alive()
+        if not ready:
+            self._withdraw()
+        elif self._textfile is not None and now >= self._due:
+            self._due = now + TEXTFILE_SECONDS
+            self._write(self._textfile)
 
     def _take(self, feed: FrameFeed, judging: Judging[None], ended: asyncio.Future[int]) -> None:
         """Hand the frames that have arrived to the thread that judges them."""

@@ -13,6 +13,7 @@ import math
 import os
 import stat
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -25,8 +26,9 @@ from sdstop.capture.kind import is_recording, kind_of, unpacked
 from sdstop.capture.manifest import read_index, read_manifest
 from sdstop.core.collector import Texts
 from sdstop.core.evidence import Frame, Origin, dated
-from sdstop.core.format import duration, plural, safe
+from sdstop.core.format import duration, first_of, plural, safe
 from sdstop.core.period import USUAL, Period, between
+from sdstop.core.timeline import NEAR
 from sdstop.core.zone import zone_for
 from sdstop.pasted import LONGEST, TextRefused
 
@@ -45,11 +47,8 @@ EVERYTHING = Period()
 _ROOT = ("frames", "frames.jsonl", "index", "index.jsonl", "manifest-final.json", "manifest.json", "static")
 _NO_CAPTURE = "is not a capture (no frames/ or static/)"
 _OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
-_MOST_NOTES = 5
 _LARGEST_PERIOD = 512 << 20
 """Maximum bytes of evidence that are read of a recording at once."""
-_LATE = 60.0
-"""Seconds between the time chosen in a recording and the newest frame before it that are noted."""
 
 
 class OpenError(Exception):
@@ -92,7 +91,7 @@ def open_nodes(
         if is_recording(path):
             return [_open_recording(path, period)]
         opened = _open_whole(path, texts, progress)
-        return [(origin, _part(frames, origin, period)) for origin, frames in opened]
+        return [_part(frames, origin, period) for origin, frames in opened]
     except CaptureRefused as reason:
         raise OpenError(path, str(reason)) from reason
     except OSError as error:
@@ -134,6 +133,8 @@ def open_recording(path: str | os.PathLike[str], period: Period, usual: float = 
     try:
         newest = recording.runs[-1]
         since, until = _times(period, newest.last, recording.origin(newest), usual)
+        if period.at is None and period.until is None:
+            until = math.inf  # the newest frame, also of a clock that was set back
         timeline = StoredTimeline(recording, since, until)
         end = timeline.moment(len(timeline) - 1).taken
         if end < since and period.since is None:  # the recorder paused: its last frames say more than the last one
@@ -141,9 +142,8 @@ def open_recording(path: str | os.PathLike[str], period: Period, usual: float = 
         origin = recording.origin(recording.runs[timeline.newest_run])
         others = len(recording.runs) - len(timeline.starts) - 1
         more = f"{plural(others, 'other run')} of the recorder in this file: --at TIME opens them" if others else ""
-        late = f"the newest frame is {duration(until - end)} before the time chosen" if until - end > _LATE else ""
-        notes = [late, more, _note(recording.notes)]
-        return replace(origin, complete=not recording.notes, note="; ".join(filter(None, notes))), timeline
+        ends = [timeline.moment(each).taken for each in range(max(len(timeline) - 4, 0), len(timeline))]
+        return replace(origin, note=more, late=_late(period, ends, since, until)), timeline
     except LookupError as error:
         recording.close()
         raise OpenError(path, f"has {error}") from error
@@ -164,21 +164,39 @@ def _open_recording(path: str | os.PathLike[str], period: Period) -> tuple[Origi
             if size > _LARGEST_PERIOD:
                 raise CaptureRefused("has too much in this period; choose a shorter one with --since and --until")
         if not any(frame.evidence for frame in frames):
-            raise CaptureRefused(f"has no frame that can be read: {_note(recording.notes)}")
-        return replace(origin, complete=not recording.notes, note=_note(recording.notes) or origin.note), frames
+            raise CaptureRefused(f"has no frame that can be read: {first_of(recording.notes)}")
+        note = first_of(recording.notes) or origin.note
+        return replace(origin, complete=not recording.notes, note=note), frames
 
 
-def _part(frames: list[Frame], origin: Origin, period: Period) -> list[Frame]:
+def _part(frames: list[Frame], origin: Origin, period: Period) -> tuple[Origin, list[Frame]]:
     """Return the frames of a period. Raises CaptureRefused if there are none."""
     if not period.named:
-        return frames
+        return origin, frames
     newest = frames[-1].taken
     if not dated(newest):
         raise CaptureRefused("has no dates, so that no period of it can be chosen")
-    chosen = between(frames, *_times(period, newest, origin))
+    since, until = _times(period, newest, origin)
+    chosen = between(frames, since, until)
     if not chosen:
         raise CaptureRefused("has no frame before the end of the period")
-    return chosen
+    return replace(origin, late=_late(period, [frame.taken for frame in chosen[-4:]], since, until)), chosen
+
+
+def _late(period: Period, ends: Sequence[float], since: float, until: float) -> str:
+    """Return that the newest of the last frames, taken at `ends`, is not of the period, or does not show its end.
+
+    It does for NEAR seconds, and for three intervals.
+    """
+    if len(ends) == 1 and ends[-1] < since and period.since is not None:
+        return f"no sample in the period: the newest is {duration(since - ends[-1])} older"
+    if period.at is None and period.until is None:
+        return ""
+    steps = sorted(after - before for before, after in pairwise(ends))
+    if until - ends[-1] <= max(NEAR, 3 * steps[len(steps) // 2] if steps else 0.0):
+        return ""
+    what = "at the time chosen" if period.at is not None else "at the end of the period"
+    return f"no sample {what}: the newest is {duration(until - ends[-1])} older"
 
 
 def _times(period: Period, newest: float, origin: Origin, usual: float = math.inf) -> tuple[float, float]:
@@ -198,7 +216,7 @@ def read_capture(contents: Contents, name: str) -> tuple[Origin, list[Frame]]:
     origin = Origin(
         manifest.host or name,
         complete=contents.complete and manifest.complete,
-        note=_note(contents.notes),
+        note=first_of(contents.notes),
         privileged=manifest.privileged,
         facts=manifest.facts,
         collectors=_ran(frames) if manifest.collectors is None else manifest.collectors,
@@ -335,8 +353,3 @@ def _name(path: str | os.PathLike[str]) -> str:
     for ending in (".part", ".gz", ".tgz", ".tar"):
         name = name.removesuffix(ending)
     return name or "capture"
-
-
-def _note(notes: Sequence[str]) -> str:
-    more = len(notes) - _MOST_NOTES
-    return "; ".join(notes[:_MOST_NOTES]) + (f"; and {more} more" if more > 0 else "")

@@ -51,7 +51,8 @@ def run(options: argparse.Namespace) -> int:
     early = ", interrupted" if ended.code else ""
     blind = ", without findings; `sdstop --from` computes them" if concluded is NOTHING else ""
     part = f" of one of {len(watch.nodes)} nodes" if watch.nodes else ""
-    output.say(f"sdstop: {safe(options.output)}: wrote {plural(frames, 'frame')}{part}{early}{blind}{mapped}")
+    late = f"; {origin.late}" if origin.late else ""
+    output.say(f"sdstop: {safe(options.output)}: wrote {plural(frames, 'frame')}{part}{late}{early}{blind}{mapped}")
     return ended.code
 
 

@@ -7,10 +7,12 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from sdstop.cli import output
 from sdstop.cli.opening import begin
 from sdstop.cli.problem import Problem
-from sdstop.core.format import times_in
+from sdstop.core.format import first_of, times_in
 from sdstop.core.history import KEEP
 from sdstop.core.zone import zone_for
 
@@ -103,6 +105,11 @@ def _side(options: argparse.Namespace, path: str, at: str | None, *, moment: boo
             shot = session.feed(frame).now
             if not moment:
                 loads.add(shot)
+        if timeline is not None and timeline.faults:
+            doubt = timeline.doubt(session.head().now.number)
+            session.origin = replace(
+                session.origin, complete=False, note=first_of(timeline.faults), late=doubt or session.origin.late
+            )
     source = path if at is None else f"{path}@{at}"
     return moment_side(session, session.head(), source) if moment else ComparedSide(session, loads, source)
 

@@ -35,7 +35,8 @@ def run(options: argparse.Namespace) -> int:
             raise Problem(f"{safe(options.output)} {error}") from error
     if not ending.asked:
         raise Problem(f"the sampler process died: {watch.live.trouble}")
-    lost = f", lost {plural(writer.lost, 'frame')}: {writer.trouble}" if writer.lost else ""
+    why = f": {writer.trouble}" if writer.trouble else ""
+    lost = f", lost {plural(writer.lost, 'frame')}{why}" if writer.lost else ""
     output.say(f"sdstop: {safe(options.output)}: recorded {plural(count, 'frame')}{lost}")
     return 1 if writer.trouble else 0
 

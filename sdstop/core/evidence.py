@@ -157,7 +157,8 @@ class TextBlock(Struct, frozen=True):
 class Origin(Struct, frozen=True):
     """Source of frames: the displayed node name, and whether they are live or from a capture.
 
-    `made` describes the container of the frames for display.
+    `made` describes the container of the frames for display. `late` is why the newest frame does not show the moment
+    that was asked for, "" if it does.
     `collectors` are the ones that read the node; None if not recorded. `blocks` are those of a pasted text, in order.
     """
 
@@ -170,6 +171,7 @@ class Origin(Struct, frozen=True):
     collectors: frozenset[str] | None = None
     made: str = "a capture"
     blocks: tuple[TextBlock, ...] = ()
+    late: str = ""
 
 
 class Cite(Struct, frozen=True, gc=False):

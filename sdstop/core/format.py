@@ -171,6 +171,12 @@ def wait(seconds: float | None) -> str:
     return f"{ms:.2f}" if ms < 9.995 else f"{ms:.1f}" if ms < 99.95 else f"{ms:.0f}"
 
 
+def first_of(texts: Sequence[str], most: int = 5) -> str:
+    """Return the first of some texts in one line, and the number of the others."""
+    more = len(texts) - most
+    return "; ".join(texts[:most]) + (f"; and {more} more" if more > 0 else "")
+
+
 def duration(seconds: float | None) -> str:
     """Return a time span in its two largest units: `0.3s`, `56s`, `4m40`, `27h08`, `2d01` (days and hours)."""
     if seconds is None or math.isnan(seconds) or math.isinf(seconds):

@@ -1,9 +1,9 @@
 """Headline: one line and an exit code for all verdicts and outcomes, the same for check, screen and report.
 
 Exit codes are those of monitoring plugins. A finding gives its severity; worst are critical, warning, unknown, ok.
-The result is unknown if evidence contradicts itself, is incomplete, unread or damaged, if a source failed or hangs, and
-if nothing was judged. Sources that were not recorded, need more time or were denied are named and do not change the
-code; with `strict`, a denied source makes the result unknown.
+The result is unknown if evidence contradicts itself, is incomplete, unread, damaged or older than the moment that was
+asked for, if a source failed or hangs, and if nothing was judged. Sources that were not recorded, need more time or
+were denied are named and do not change the code; with `strict`, a denied source makes the result unknown.
 """
 
 from __future__ import annotations
@@ -72,19 +72,22 @@ def headline(
     *,
     strict: bool = False,
     unread: Mapping[str, str] | None = None,
+    doubt: str = "",
 ) -> Headline:
-    """Return the headline of a judgement and of the collectors' latest runs; `unread` is as in SeenNode.
+    """Return the headline of a judgement and of the collectors' latest runs; `unread` and `doubt` are as in SeenNode.
 
     Sources that no live node has, such as the output of iostat, are not missed in a capture.
     """
-    return headline_of(judgement, (SeenNode("", runs, tuple(collectors), origin, unread or {}),), strict=strict)
+    seen = SeenNode("", runs, tuple(collectors), origin, unread or {}, doubt)
+    return headline_of(judgement, (seen,), strict=strict)
 
 
 class SeenNode(Struct, frozen=True):
     """Collectors of a node and their latest runs, as a headline needs them.
 
     `host` is its name among several nodes, and that of its verdicts. `unread` are outputs of a pasted text from which
-    nothing was read, by key, with the reason (sdstop.core.account).
+    nothing was read, by key, with the reason (sdstop.core.account). `doubt` is why all of it may be older than the
+    moment that is shown.
     """
 
     host: str
@@ -92,6 +95,7 @@ class SeenNode(Struct, frozen=True):
     collectors: Sequence[Collector]
     origin: Origin
     unread: Mapping[str, str] = {}
+    doubt: str = ""
 
     def called(self, name: str) -> str:
         """Return the name of a source, with that of the node where there are several."""
@@ -111,9 +115,10 @@ def headline_of(judgement: Judgement, nodes: Sequence[SeenNode], *, strict: bool
             lacking += [name for name in _lacking(names, node.runs, node.origin, own) if name not in lacking]
     bad = [finding for finding in judgement.findings if finding.severity in _CODES]
     gaps = {verdict.gap for verdict in judgement.unchecked}
-    unknown = bool(unseen) or not judgement.judged or Gap.FAULTY in gaps or (strict and Gap.DENIED in gaps)
+    doubts = [node.called(node.doubt) for node in nodes if node.doubt]
+    unknown = bool(unseen or doubts) or not judgement.judged or Gap.FAULTY in gaps or (strict and Gap.DENIED in gaps)
     code = max((_CODES[finding.severity] for finding in bad), default=UNKNOWN if unknown else OK)
-    rest = []
+    rest = [*doubts]
     partial = [name for name, why in unseen.items() if why.startswith("partial:")]
     if len(partial) < len(unseen):
         rest.append(f"no usable data: {named([name for name in unseen if name not in partial])}")
@@ -134,7 +139,7 @@ def headline_of(judgement: Judgement, nodes: Sequence[SeenNode], *, strict: bool
     loud = [verdict for verdict in judgement.unchecked if not verdict.calm or not judgement.judged]
     if loud:
         rest.append(_not_checked(loud))
-    found = "" if unseen and not bad else _found(judgement, bad, lacking=bool(lacking))
+    found = "" if (unseen or doubts) and not bad else _found(judgement, bad, lacking=bool(lacking))
     return Headline(code, found, tuple(rest), unseen, tuple(lacking), unjudged)
 
 

@@ -22,6 +22,7 @@ from sdstop.core.guard import Guard
 from sdstop.core.headline import Headline, headline
 from sdstop.core.history import KEEP, History, Window
 from sdstop.core.memory import Memory, with_vanished
+from sdstop.core.pauses import Pauses
 from sdstop.core.policy import NO_POLICY, Policy
 from sdstop.core.replay import Replay
 from sdstop.core.snapshot import LARGE, REPLAYED, Snapshot
@@ -106,6 +107,7 @@ class Session:
         self.started: float | None = None
         self.began = 0.0
         self.ran_back = 0.0
+        self.pauses = Pauses()
         self.frames_seen = 0
         self.took = 0.0
         """Seconds that the newest frame took."""
@@ -149,6 +151,7 @@ class Session:
             self.diagnosis.interrupted(self._head.now)
             self._replay, self._history = self._begun()
         self._taken = frame.taken
+        self.pauses.add(frame)
         self.frames_seen += 1
         self.timeline.append(frame)
         shot = self.memory.recalled(self._replay.feed(frame), self.rules, self._providers)
@@ -188,6 +191,11 @@ class Session:
     def is_judged(self) -> bool:
         """Whether every frame held so far has been judged."""
         return not self.timeline.complete or self.frames_seen >= len(self.timeline.frames)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all of a capture or recording could be read so far."""
+        return self.origin.complete and not self.timeline.faults
 
     def knows(self, since: float, until: float) -> bool:
         """Return whether every start and end of a finding between two times (monotonic seconds) is known."""
@@ -386,8 +394,15 @@ class Session:
         look = look or self.head()
         unread = not_understood(self.origin, look.now)
         return headline(
-            judgement or look.judgement, look.now.runs, self.collectors, self.origin, strict=strict, unread=unread
-        )
+            judgement or look.judgement, look.now.runs, self.collectors, self.origin, strict=strict, unread=unread,
+            doubt=self.doubt(look),
+        )  # fmt: skip
+
+    def doubt(self, look: Look | None = None) -> str:
+        """Return why a state, by default the newest, may be older than its moment, "" if it is not."""
+        look, frames = look or self.head(), self.timeline.frames
+        is_last = not frames or look.now.number == frames[-1].number
+        return self.timeline.doubt(look.now.number) or (self.origin.late if is_last else "")
 
     def still(self) -> Session:
         """Return a copy of the current state that is unaffected by new frames, for long operations."""

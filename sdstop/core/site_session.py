@@ -53,7 +53,7 @@ class SiteMember(Struct):
         """Return the part of a headline about this node."""
         session = self.session
         now, origin = session.head().now, session.origin
-        return SeenNode(self.name, now.runs, session.collectors, origin, not_understood(origin, now))
+        return SeenNode(self.name, now.runs, session.collectors, origin, not_understood(origin, now), session.doubt())
 
 
 class SiteSession(Struct):

@@ -6,6 +6,7 @@ Evidence that changes from frame to frame is kept as a series: a text and the di
 
 from __future__ import annotations
 
+import math
 import zlib
 from bisect import bisect_left, bisect_right
 from collections import deque
@@ -34,6 +35,21 @@ _LENGTH = 24
 """Versions in a series: reading one of them reads all."""
 _STRIDE = 512
 """Frames of a capture after which the known evidence is noted."""
+
+
+NEAR = 15.0
+"""Seconds for which a frame shows the moment that was asked for; a later one of a clock that was set back counts."""
+
+
+def nearest(times: Sequence[float], taken: float) -> int | None:
+    """Return the index of the last time that is at most NEAR before another one, or else of the nearest before it."""
+    found, distance = None, math.inf
+    for at in reversed(range(len(times))):
+        if times[at] <= taken and (found is None or taken - times[at] < distance):
+            found, distance = at, taken - times[at]
+            if distance <= NEAR:
+                break
+    return found
 
 
 class RunStart(Struct, frozen=True):
@@ -95,12 +111,11 @@ class Timeline:
         return max(bisect_right(tuple(self.frames), monotonic, key=lambda frame: frame.monotonic) - 1, 0)
 
     def taken_by(self, taken: float) -> int | None:
-        """Return the index of the last frame taken at or before a Unix time, None if all are later.
+        """Return the index of the last frame that is at most NEAR before a Unix time, or else the nearest before it.
 
-        The search is linear, because the clock may have been set back.
+        None if all are later. The search is linear, because the clock may have been set back.
         """
-        frames = tuple(self.frames)
-        return next((n for n in reversed(range(len(frames))) if frames[n].taken <= taken), None)
+        return nearest([frame.taken for frame in tuple(self.frames)], taken)
 
     def read_at(self, index: int, key: str) -> float:
         """Return the Unix time of the frame that brought the evidence of a key that is known at frame `index`."""
@@ -121,6 +136,16 @@ class Timeline:
             made = Timeline(self.seconds)
             made.frames, made.base, made.ran = deque(self.frames), dict(self.base), dict(self.ran)
             return made
+
+    @property
+    def faults(self) -> Sequence[str]:
+        """What could not be read so far, of a recording."""
+        return ()
+
+    def doubt(self, number: int) -> str:
+        """Return why the evidence known at the frame with a number may be older, "" if it is not."""
+        del number
+        return ""
 
     def name(self, named: Callable[[Frame], Frame]) -> None:
         """Replace the keys of frames that are held before a session is fed."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import accumulate, pairwise, repeat
 from operator import sub
 
@@ -81,8 +82,8 @@ class Versions(Struct, frozen=True, array_like=True):
             raise Damaged("a text has an impossible number of versions")
         if not self.columns:
             return [self.first] * len(wanted)
-        row = list(_numbers(self.first, padded=self.padded) or ())
-        form = _form(self.first, padded=self.padded)
+        form, numbers = _apart(self.first, self.padded)
+        row = list(numbers)
         columns, moved = self._moved(len(row))
         steps, done, found = self.count - 1, 0, []
         for version in wanted:
@@ -164,6 +165,12 @@ def _numbers(text: bytes, *, padded: bool) -> array[int] | None:
 def _form(text: bytes, *, padded: bool) -> bytes:
     """Return a text as a format that has a place for each number."""
     return _NUMBER.sub(b"%b" if padded else b"%d", text.replace(b"%", b"%%"))
+
+
+@lru_cache(maxsize=2)
+def _apart(text: bytes, padded: bool) -> tuple[bytes, array[int]]:  # noqa: FBT001
+    """Return the format of a text, and its numbers: blocks of an hour begin with one text, which a jump needs again."""
+    return _form(text, padded=padded), _numbers(text, padded=padded) or array("q")
 
 
 def _filled(form: bytes, numbers: Sequence[int], *, padded: bool) -> bytes:

@@ -19,6 +19,8 @@ from sdstop.core.commandline import kept
 from sdstop.core.expression import expression
 from sdstop.core.host import Absent
 from sdstop.node.filesystems import SPACE, FileSystems
+from sdstop.node.quotas import QUOTAS
+from sdstop.node.quotas import look as quotas
 
 PROCESSES = "psutil.processes"
 SETTLE = 0.25
@@ -160,9 +162,12 @@ def answers() -> dict[str, Callable[[], Any]]:
                          "writable": true, "super_writable": true, "hint": null, "size": 1000, "free": 100,
                          "available": 50, "files": 64000, "files_free": 63000}]; instead of these five numbers
                        "unasked": why, or "hung": seconds
+    filesystems.quotas [{"point": "/srv", "source": "/dev/sdb1", "kind": "user", "limited": 2, "cut": false,
+                         "fullest": [{"id": 1000, "used": 4096, "soft": 0, "hard": 4096, "files": 1, "file_soft": 0,
+                                      "file_hard": 0, "expired": 0}]}]
     udev.block         {"sda": {"ID_PATH": "pci-0000:3b:00.0-sas-phy7-lun-0", "ID_WWN": "0x5000...", ...}}
     """
-    return {PROCESSES: Processes().look, SPACE: FileSystems().look, "udev.block": block_devices}
+    return {PROCESSES: Processes().look, SPACE: FileSystems().look, QUOTAS: quotas, "udev.block": block_devices}
 
 
 def hotplug(callback: Callable[[], None]) -> str:

@@ -82,6 +82,8 @@ class MountInfo(Struct, frozen=True):
     writable: bool
     super_writable: bool
     hint: str | None
+    options: tuple[str, ...] = ()
+    """Options of the file system."""
 
 
 def parse(text: str) -> list[MountInfo]:
@@ -99,7 +101,9 @@ def parse(text: str) -> list[MountInfo]:
         flags = words[at + 3].split(",")
         hint = next((word for word in _HINTS if word in flags), None)
         found.append(
-            MountInfo(words[2], point, words[at + 1], source, "rw" in words[5].split(","), "rw" in flags, hint)
+            MountInfo(
+                words[2], point, words[at + 1], source, "rw" in words[5].split(","), "rw" in flags, hint, tuple(flags)
+            )
         )
     return found
 
@@ -193,6 +197,11 @@ def _limited(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         if pool and row["available"] >= 0.99 * most[pool]:
             seen.add(pool)
     return kept
+
+
+def mount_table() -> list[MountInfo]:
+    """Return the mounts of process 1. Raises Absent if they are not readable."""
+    return parse(_table())
 
 
 def _table() -> str:

@@ -70,11 +70,13 @@ class LiveHost(Host):
         *,
         runner: CommandRunner | None = None,
         gateway: Callable[[], GatewayClient] | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Read the node below a root; a root that does not exist has no files.
 
         Only the commands that `collectors` declare are run, by `runner` if one is given, and only their questions and
-        those of psutil and udev are answered. `gateway` creates the client of the cluster's gateway.
+        those of psutil and udev are answered. `gateway` creates the client of the cluster's gateway. Queries rest by
+        the monotonic seconds of `clock`.
         """
         self._root = "" if root == "/" else os.path.abspath(root)  # keeps bytes that are not UTF-8
         self._inside = os.path.realpath(root).rstrip("/")
@@ -84,6 +86,7 @@ class LiveHost(Host):
         self._answers: dict[str, tuple[float, Any]] = {}
         self._gateway = gateway
         self._client: GatewayClient | None = None
+        self._clock = clock
         self._resting: dict[str, float] = {}
         self._log: KmsgReader | None = None
 
@@ -211,15 +214,15 @@ class LiveHost(Host):
 
     def rests(self, what: str) -> bool:
         """Return whether something is not to be queried for now."""
-        return time.monotonic() < self._resting.get(what, 0.0)
+        return self._clock() < self._resting.get(what, 0.0)
 
     def rest(self, what: str, seconds: float) -> None:
         """Suspend queries of something for a number of seconds; a current suspension is not extended."""
         if not self.rests(what):
             if len(self._resting) >= _MOST_RESTING:
-                now = time.monotonic()
+                now = self._clock()
                 self._resting = {each: until for each, until in self._resting.items() if until > now}
-            self._resting[what] = time.monotonic() + seconds
+            self._resting[what] = self._clock() + seconds
 
     def close(self) -> None:
         """Kill all running commands without waiting."""

@@ -8,6 +8,7 @@ may drop its oldest blocks while they are open: their frames then have no eviden
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +21,7 @@ from msgspec.structs import replace
 from sdstop.core.block import OpenBlock
 from sdstop.core.evidence import RAN, Evidence, Frame, RunMark
 from sdstop.core.minute import Minute
-from sdstop.core.timeline import Moved, RunStart, Timeline
+from sdstop.core.timeline import NEAR, Moved, RunStart, Timeline, nearest
 from sdstop.core.versions import Damaged
 from sdstop.recordings.database import NoRecording, Recording
 
@@ -54,6 +55,8 @@ class StoredTimeline(Timeline):
         """Evidence and last runs known before the blocks asked for last."""
         self._near: tuple[int, OpenBlock | None] = (-1, None)
         """The block read last for a single frame."""
+        self._damaged: set[int] = set()
+        """Places of the blocks that could not be read."""
         self._shifts: dict[int, float] = {}
         self._first = 0
         self._last = 0
@@ -82,6 +85,15 @@ class StoredTimeline(Timeline):
     def close(self) -> None:
         """Close the file."""
         self.recording.close()
+
+    @property
+    def faults(self) -> Sequence[str]:
+        """What could not be read so far."""
+        return tuple(self.recording.notes)
+
+    def doubt(self, number: int) -> str:
+        """Return that the recording is damaged at the frame with a number, "" if it is not, or was not read yet."""
+        return "no sample at this moment: the recording is damaged" if self._place(number - 1) in self._damaged else ""
 
     @property
     def held(self) -> int:
@@ -199,7 +211,10 @@ class StoredTimeline(Timeline):
         return max(min(found, self._last) - self._first, 0)
 
     def taken_by(self, taken: float) -> int | None:
-        """Return the index of the last frame taken at or before a Unix time, None if all are later."""
+        """Return the index of the last frame that is at most NEAR before a Unix time, or else the nearest before it.
+
+        None if all are later.
+        """
         found = self._taken_by(taken, self._place(self._last))
         return None if found is None or found < self._first else min(found, self._last) - self._first
 
@@ -234,17 +249,27 @@ class StoredTimeline(Timeline):
         return place > 0 and at == self._starts[place] and not self._holds(place - 1) and self._holds(place)
 
     def _taken_by(self, taken: float, newest: int) -> int | None:
+        """Return the last frame that is at most NEAR before a Unix time, or else the nearest one before it."""
+        found, distance = None, math.inf
         for place in reversed(range(newest + 1)):
             where = self._places[place]
+            if max(where.first, where.last) <= taken - distance:
+                continue
             if where.first <= taken or where.last < where.first:  # the clock was set back in between
                 times = self._moments(place)[0]
-                within = next((n for n in reversed(range(len(times))) if times[n] <= taken), None)
-                if within is not None or where.first <= taken:
-                    return self._starts[place] + (within or 0)
-        return None
+                within = nearest(times, taken)
+                if within is None and where.first <= taken:
+                    within = 0
+                if within is not None and (found is None or taken - times[within] < distance):
+                    found, distance = self._starts[place] + within, taken - times[within]
+            if distance <= NEAR:
+                break
+        return found
 
     def _bound(self, since: float, until: float) -> None:
-        last = self._taken_by(until + 1e-6, len(self._places) - 1) if self._places else None
+        last = self._starts[-1] - 1 if self._places else None  # the clock may have been set back
+        if until < math.inf and self._places:
+            last = self._taken_by(until + 1e-6, len(self._places) - 1)
         if last is None:
             raise LookupError("no frame before the end of the period")
         self._first, self._last = 0, last
@@ -292,6 +317,8 @@ class StoredTimeline(Timeline):
     def _raw(self, place: int) -> tuple[Sequence[float], Sequence[float]]:
         where = self._places[place]
         moments = self.recording.moments(where.id)
+        if len(moments) != where.frames and self._holds(place):
+            self._damaged.add(place)
         if len(moments) == where.frames:
             return [moment.taken for moment in moments], [moment.monotonic for moment in moments]
         step = max(where.last - where.first, 0.0) / where.frames
@@ -407,6 +434,8 @@ class StoredTimeline(Timeline):
         frames = [_shifted_frame(frame, shift) for frame in self.recording.block_frames(where.id)]
         if len(frames) != where.frames:
             frames = []
+            if self._holds(place):
+                self._damaged.add(place)
         size = sum(len(item.data) for frame in frames for item in frame.evidence)
         with self._guard:
             self._open[place] = frames, size

@@ -10,7 +10,7 @@ from msgspec import Struct
 from sdstop.core.collector import LIVE, Collector
 from sdstop.core.evidence import Evidence, Frame, RunMark
 from sdstop.core.guard import caught, described
-from sdstop.core.host import Host, Unreadable
+from sdstop.core.host import Absent, Host, Unreadable
 from sdstop.core.recording import Listed, RecordingHost
 from sdstop.core.retention import Retention
 
@@ -20,16 +20,18 @@ OVERLONG = 5.0
 """Deadlines after which a run counts as hung although it reads on: a node without CPU time is slow, not hung."""
 
 
-def run(collector: Collector, host: Host) -> None:
-    """Run a collector only for its evidence; the replay produces readings and errors."""
+def run(collector: Collector, host: Host) -> bool:
+    """Run a collector only for its evidence; the replay produces readings and errors.
 
-    def read() -> None:
+    Return whether it may have found something: False if the node has no such thing, or none of its rows.
+    """
+
+    def read() -> bool:
         readings = collector.read(host)
-        if not collector.eager:
-            for _ in readings:
-                pass
+        return collector.eager or sum(1 for _ in readings) > 0
 
-    caught(read)
+    found = caught(read)
+    return not isinstance(found, Absent) if isinstance(found, Exception) else found
 
 
 def sample(host: Host, collectors: Sequence[Collector], number: int, taken: float, monotonic: float) -> Frame:
@@ -47,6 +49,10 @@ def _part(collector: Collector) -> Callable[[str, bytes], bytes] | None:
     """Return the function that selects the part of a file to keep, None if all files are kept whole."""
     retention = Retention((collector,))
     return retention.part if retention else None
+
+
+NOTHING = 60.0
+"""Minimum seconds between runs on a node at rest of a source that found nothing, as long as no device has an event."""
 
 
 class FinishedRun(Struct, frozen=True):
@@ -83,6 +89,8 @@ class CollectorRunner:
         self.launched = 0.0
         self.began: float | None = None
         """Start of the current run (monotonic), None while it waits for its turn."""
+        self.found = True
+        """Whether the last run may have found something."""
         self.ran: float | None = None
         """Launch time of the last run that was due (monotonic)."""
         self.urgent = True
@@ -109,6 +117,8 @@ class CollectorRunner:
             pace = self.collector.quiet
         if resting:
             pace = max(pace, self.collector.resting)
+            if not self.found and self.collector.stirs is None and noticed is not None and (self.ran or 0.0) > noticed:
+                pace = max(pace, NOTHING)
         return self.ran is None or pace <= LIVE or now - self.ran >= pace - slack
 
     def launch(self, now: float, listed: Listed, *, due: bool) -> None:
@@ -153,7 +163,7 @@ class CollectorRunner:
             self._mark = mark
         started = self._clock()
         self.recording = recording = self._record(self._listed if started - self.launched <= SHARED else None)
-        run(self.collector, recording)
+        self.found = run(self.collector, recording)
         finished = FinishedRun(self, started, self._clock() - started, recording.evidence)
         self.recording = self._record()
         recording.evidence = {}  # a kept error keeps the host that it was raised in, until garbage is collected

@@ -14,7 +14,7 @@ from sdstop.core.evidence import Evidence, Outcome, RunMark
 from sdstop.core.host import Host
 from sdstop.core.recording import Listed
 from sdstop.sampler.executor import SerialExecutor
-from sdstop.sampler.rest import Rest
+from sdstop.sampler.rest import WATCH, Rest
 from sdstop.sampler.runner import CollectorRunner, FinishedRun
 
 PATIENCE = 0.25
@@ -159,7 +159,8 @@ class Scheduler:
             self._whole = self._whole if self._watching else now
             self._awaited = self._launch(now, self._watchers if self._watching else self._quick_first)
             self._send_by = now + min(self._patience, self._interval / 2)
-            self._next += self._interval * (1 + max(0, math.floor((now - self._next) / self._interval)))
+            pace = self._interval * (max(1, round(WATCH / self._interval)) if self.rest.at(now) else 1)
+            self._next += pace * (1 + max(0, math.floor((now - self._next) / pace)))
         elif self._send_by is None and any(finished.runner.urgent for finished in tuple(self._finished)):
             self._watching = False
             self._awaited = [runner for runner in self.runners if runner.busy and runner.urgent]
@@ -168,6 +169,7 @@ class Scheduler:
         if self._send_by is not None and (now >= self._send_by or not any(f.busy for f in self._awaited)):
             if self._watching and self._work():
                 self._watching, self._whole = False, now
+                self._next = min(self._next, now + self._interval)
                 self.rest.wake(now)
                 self._awaited = self._launch(now, [each for each in self._quick_first if each not in self._watchers])
                 self._send_by = now + min(self._patience, self._interval / 2)

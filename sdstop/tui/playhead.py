@@ -12,6 +12,7 @@ from sdstop.core.finding import Finding
 from sdstop.core.format import clock, zone_shown
 from sdstop.core.period import FORMS, typed_time
 from sdstop.core.session import Look, Session
+from sdstop.core.timeline import NEAR
 from sdstop.tui.lookup import Lookup
 from sdstop.tui.recorded_events import RecordedEvent, recorded_events
 
@@ -150,8 +151,13 @@ class Playhead:
         self._go(found or 0)
         if found is None:
             return f"nothing before {clock(frames[0].taken)}, the oldest frame"
-        beyond = found == len(frames) - 1 and taken > frames[-1].taken + 1.0
-        return f"nothing after {clock(frames[-1].taken)}, the newest frame" if beyond else ""
+        if found == len(frames) - 1:
+            beyond = taken > frames[-1].taken + 1.0
+            return f"nothing after {clock(frames[-1].taken)}, the newest frame" if beyond else ""
+        usual = frames[found].taken - frames[max(found - 1, 0)].taken
+        if taken - frames[found].taken <= max(NEAR, 3 * usual):
+            return ""
+        return f"nothing between {clock(frames[found].taken)} and {clock(frames[found + 1].taken)}"
 
     def seek(self, at: float) -> bool:
         """Move to the last frame at or before monotonic seconds, or to the oldest; return False if it is selected."""

@@ -132,7 +132,7 @@ def _note(scene: Scene) -> str:
         return "still recording"
     frames = scene.session.timeline.frames
     at = f"frame {scene.look.index + 1} of {len(frames)}"
-    return at if origin.complete else f"{at}, capture incomplete"
+    return at if scene.session.is_complete else f"{at}, capture incomplete"
 
 
 def _progress(scene: Scene) -> str:

@@ -121,12 +121,20 @@ def test_a_disk_is_busy_for_no_longer_than_requests_waited() -> None:
     assert rounded.busy == pytest.approx(1 + 7 * 0.1)
 
 
-@pytest.mark.parametrize(("parity", "deficit"), [(0, True), (1, False)])
-def test_the_columns_without_the_fullest_say_how_busy_chance_keeps_them(parity: int, *, deficit: bool) -> None:
-    """Services that take equally long keep columns busier; so do the parts of updates, at times that are no chance."""
+@pytest.mark.parametrize(
+    ("deep", "parity", "deficit"),
+    [(9.0, 0, True), (9.0, 1, False), (5.0, 0, False)],
+)
+def test_the_columns_without_the_fullest_say_how_busy_chance_keeps_them(
+    deep: float, parity: int, *, deficit: bool
+) -> None:
+    """Services that take equally long keep columns busier.
+
+    So do the parts of updates, but not by chance; and chance makes a queue of five beside columns that are 65% busy.
+    """
 
     def at(column: int, second: int) -> StripeMember:
-        made = disk(column, 9.0, 1.0) if column == second * 3 % 8 else disk(column, 0.7, 0.65)
+        made = disk(column, deep, 1.0) if column == second * 3 % 8 else disk(column, 0.7, 0.65)
         return replace(made, reads=0.0, writes=made.reads + made.writes, read_wait=None)
 
     verdict = judge(run(at), rotational=True, parity=parity)

@@ -9,9 +9,10 @@ import zlib
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from sdstop.capture import archive
 from sdstop.capture.archive import read_archive
 from sdstop.capture.contents import CaptureRefused, Contents, ReadLimits, fault_of_name, folded
 
@@ -286,3 +287,10 @@ def test_flipped_bits_are_refused_or_give_a_part(rnd: random.Random, flips: int)
             continue
         assert all(not fault_of_name(name) for name in contents.files)
         assert sum(map(len, contents.files.values())) <= len(data)
+
+
+@given(st.binary(min_size=archive.BLOCK, max_size=archive.BLOCK))
+@example(b"\0" * archive.BLOCK)
+@example(b"\xff" * archive.BLOCK)
+def test_the_sum_of_a_header_is_exact(block: bytes) -> None:
+    assert archive._sum(block) == sum(block)

@@ -2,8 +2,8 @@
 
     inside.py MINUTES DEVICES TOOL...       prints a line of JSON
 
-Only the standard library: this is run by the guest's own Python. A guest has one emulated processor, so both take a
-sample every INTERVAL, and the cluster is measured by the requests that its writers get done.
+Only the standard library: this is run by the guest's own Python. A guest has one emulated processor, so the exporter
+takes a sample every INTERVAL, and the cluster is measured by the requests that its writers get done.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ exec "$@"
 """Shell that counts TOOLS in a mount namespace of its own, and executes its arguments."""
 PROGRAMS = {
     "exporter": ["python3", "-m", "sdstop", "export", "--listen", f"127.0.0.1:{PORT}", "--interval", INTERVAL],
-    "dashboard": ["python3", "-m", "sdstop", "--interval", INTERVAL],
+    "dashboard": ["python3", "-m", "sdstop"],
 }
 
 
@@ -66,9 +66,9 @@ class Program:
         if not select.select([self.terminal], [], [], seconds)[0]:
             return
         try:
-            self.last = os.read(self.terminal, 65536) or self.last
+            self.last = self.last[-4000:] + os.read(self.terminal, 65536)
         except OSError:
-            sys.exit(f"{self.name} ended: {self.last[-400:].decode(errors='replace')!r}")
+            sys.exit(f"{self.name} ended: {self.last.decode(errors='replace')!r}")
 
     def end(self) -> dict[str, object]:
         """End it, and return the seconds of CPU that it took with all commands, and the commands."""

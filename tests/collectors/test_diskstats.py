@@ -186,3 +186,11 @@ def test_a_row_without_its_counters_leaves_the_source_in_doubt(text: str, lost: 
     run = Replay((DISKSTATS,)).feed(Frame(1, 0.0, 0.0, (seen,))).runs["diskstats"]
     assert [each.reason for each in run.defects] == ([f"no counters in the row of {lost}"] if lost else [])
     assert (run.outcome, "sda" in run.tables[Disk]) == ("ok", True)
+
+
+def test_samples_share_the_names_of_devices() -> None:
+    first, second = (f"   8       0 sda {reads} 0 0 0 0 0 0 0 0 0 0\n" for reads in (1, 2))
+    rows = [next(iter(DISKSTATS.read(EvidenceHost.of({"/proc/diskstats": text})))) for text in (first, second)]
+    assert isinstance(rows[0], Disk)
+    assert isinstance(rows[1], Disk)
+    assert rows[0].device is rows[1].device

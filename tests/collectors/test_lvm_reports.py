@@ -13,7 +13,7 @@ from sdstop.collectors.devicemapper.lvm_text import LVM_REPORTS, PhysicalVolume,
 from sdstop.collectors.devicemapper.snapshots import VolumeSnapshot
 from sdstop.collectors.devicemapper.thin_pools import ThinPool
 from sdstop.core.evidence_host import EvidenceHost
-from sdstop.core.finding import Finding
+from sdstop.core.finding import Finding, RuledOut
 from sdstop.core.host import Absent, Malformed
 from sdstop.core.recorded import RecordedOutput
 from sdstop.rules.mappings.volume_unhealthy import VOLUME_UNHEALTHY
@@ -120,6 +120,21 @@ def test_snapshots_of_lvs() -> None:
         ("vg0/s1", "warning"), ("vg0/s2", "critical"), ("vg0/data", "warning"),
     }  # fmt: skip
     assert said.finding("vg0/data").title == "VOLUME SUSPENDED"
+
+
+@pytest.mark.parametrize(
+    ("letter", "title"),
+    [("E", "CACHE ERROR: writes can be lost"), ("r", "RAID NEEDS A REFRESH"), ("R", None), ("-", None), ("Q", "")],
+)
+def test_the_health_in_the_attributes_of_a_volume(letter: str, title: str | None) -> None:
+    text = f"  LV   VG  Attr       LSize\n  mail vg0 Cwi-aoC-{letter}- 1.00t\n"
+    said = Judged((LVM_REPORTS,), [VOLUME_UNHEALTHY], [(0.0, {"cmd:lvs": text})])
+    if title:
+        assert said.finding("vg0/mail").title == title
+    elif title is None:
+        assert isinstance(said.of("vg0/mail"), RuledOut)
+    else:
+        assert not said.unchecked("vg0/mail").calm  # a letter of no known version
 
 
 def test_snapshots_are_those_of_dmsetup_if_its_status_was_recorded() -> None:

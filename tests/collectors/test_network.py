@@ -298,6 +298,21 @@ def test_pairs_without_a_word_of_ip(said: str | None) -> None:
     assert pairs(VETHS if said is None else {**VETHS, LINK_SHOW: said}) == {("v0", "v1")}
 
 
+@pytest.mark.parametrize(
+    ("files", "asked"),
+    [
+        (VETHS, True),
+        ({**interface("v0", 4, iflink="3"), **interface("far0", 9, iflink="8"), **interface("dummy", 8)}, False),
+        ({key: text for key, text in VETHS.items() if key != "/sys/class/net/v1/ifindex"}, True),
+    ],
+    ids=["two-refer-to-each-other", "none-do", "unknown"],
+)
+def test_ip_is_run_only_where_two_ends_may_be_a_pair(files: dict[str, str], *, asked: bool) -> None:
+    host = EvidenceHost.of(files)
+    list(LINKS.read(host))
+    assert (LINK_SHOW in host.touched) is asked
+
+
 def test_an_ip_that_hangs_is_not_passed_over() -> None:
     files = [Evidence(key, data=text.encode()) for key, text in VETHS.items()]
     with pytest.raises(TimedOut):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.pacemaker.cluster import PACEMAKER, read
-from sdstop.collectors.pacemaker.corosync import parse_name
+from sdstop.collectors.pacemaker.cluster import PACEMAKER, UNUSED, read
+from sdstop.collectors.pacemaker.corosync import CIB, parse_name
 from sdstop.collectors.pacemaker.crm_mon import parse_status
 from sdstop.collectors.pacemaker.readings import ClusterResource
 from sdstop.core.evidence import Evidence, Outcome
@@ -37,6 +38,7 @@ from tests.nodes.pacemaker import (
     node,
     status,
 )
+from tests.nodes.resting import RestingHost
 
 UNCLEAN = node("store1", leads=True) + node("store2", online=False, unclean=True)
 
@@ -569,3 +571,25 @@ def test_a_thousand_groups_in_each_other_are_read() -> None:
 def test_the_name_is_that_of_its_own_line() -> None:
     assert parse_name("totem {\n\tcluster_name: san-1\n}\n") == "san-1"
     assert parse_name("# cluster_name: x\n") is None
+
+
+@pytest.mark.parametrize(
+    ("exit_", "files", "rests"),
+    [
+        (102, b"", True),
+        (102, b"cib.xml\ncib.xml.sig", False),
+        (102, None, False),
+        (0, b"", False),
+    ],
+    ids=["never-used", "stopped", "unknown", "runs"],
+)
+def test_where_pacemaker_never_ran_it_is_asked_less_often(exit_: int, files: bytes | None, *, rests: bool) -> None:
+    host = RestingHost()
+    host.apply([Evidence(MON, data=status().encode() if exit_ == 0 else b"", exit=exit_)])
+    host.apply([Evidence(f"list:{CIB}", Outcome.DENIED) if files is None else Evidence(f"list:{CIB}", data=files)])
+    for _ in range(2):
+        host.touched = set()
+        with contextlib.suppress(Absent):
+            read(host)
+    assert host.rested == ({MON: UNUSED} if rests else {})
+    assert (MON in host.touched) is not rests

@@ -193,3 +193,39 @@ def test_redaction_drops_reasons_and_users() -> None:
     kept = crm_mon_text.without_reasons(said.encode())
     assert b"secret" not in kept
     assert crm_mon_text.parse(kept.decode()).status.failures
+
+
+FAILED_ACTION = """Stack: corosync
+Current DC: n1 (version 1.1.18-2b07d5c5a9) - partition with quorum
+
+1 node configured
+1 resource configured
+
+Online: [ n1 ]
+
+Full list of resources:
+
+ fs1	(ocf::heartbeat:Filesystem):	FAILED n1
+
+Failed Actions:
+* fs1_start_0 on n1 'unknown error' (1): call=21, status=complete, exitreason='Couldn't mount device [/dev/vg0/secret]',
+    last-rc-change='Sun Nov 29 01:58:00 2026', queued=0ms, exec=102ms
+"""
+
+
+def test_a_failure_of_two_lines_has_its_reason_and_time() -> None:
+    """Pacemaker 1.1 breaks the line before the time, and escapes no apostrophe."""
+    found = crm_mon_text.parse(FAILED_ACTION)
+    assert found.defect == ""
+    (failure,) = found.status.failures
+    assert (failure.reason, failure.when) == ("Couldn't mount device [/dev/vg0/secret]", "Sun Nov 29 01:58:00 2026")
+    kept = crm_mon_text.without_reasons(FAILED_ACTION.encode())
+    assert b"secret" not in kept
+    assert crm_mon_text.without_reasons(kept) == kept
+
+
+@pytest.mark.parametrize("warned", [True, False])
+def test_a_warning_of_pcs_about_fence_devices_is_read(warned: bool) -> None:  # noqa: FBT001
+    warning = "WARNINGS:\nNo stonith devices and stonith-enabled is not false\n\n" if warned else ""
+    status = crm_mon_text.parse(f"Cluster name: prod\n\n{warning}{FAILED_ACTION}").status
+    assert (status.fencing, status.unfenced) == ((True, True) if warned else (None, False))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from sdstop.collectors.health import smart
-from sdstop.collectors.health.readings import DiskHealth
+from sdstop.collectors.health.disk_answers import row_of
+from sdstop.collectors.health.readings import ANSWERED, DiskHealth
 from sdstop.collectors.health.smart import SMART, without_smart
+from sdstop.collectors.health.smartctl_text import parse_text
 from sdstop.core.evidence import Evidence, Outcome, command_key
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Denied, Output, TimedOut
@@ -497,3 +500,26 @@ def test_redaction_drops_world_wide_names_in_parts_and_keeps_the_rest() -> None:
 def test_the_pace_is_in_minutes() -> None:
     assert SMART.pace >= 600
     assert SMART.deadline > smart.PROMPT
+
+
+SELFTEST = """smartctl 7.3 2022-02-28 r5338 [x86_64-linux-6.1.0] (local build)
+
+=== START OF READ SMART DATA SECTION ===
+SMART Self-test log structure revision number 1
+Num  Test_Description    Status                  Remaining  LifeTime(hours)  LBA_of_first_error
+# 1  Extended offline    Completed: read failure       90%     41233         1953525168
+# 2  Short offline       Completed without error       00%     41000         -
+"""
+
+
+@pytest.mark.parametrize("change", [str, lambda text: re.sub(r" +", " ", text)])
+@pytest.mark.parametrize(("result", "passed"), [
+    ("Completed: read failure", False), ("Completed without error", True),
+    ("Completed: servo/seek failure", False), ("Failed in segment --> 3", False),
+])  # fmt: skip
+def test_the_log_of_self_tests_alone_has_the_newest_result(
+    change: Callable[[str], str], result: str, *, passed: bool
+) -> None:
+    text = change(SELFTEST.replace("Completed: read failure", result))
+    row = row_of("sdc", "cmd:smartctl -l selftest /dev/sdc", Output(text.encode()), parse_text)
+    assert (row.state, row.selftest, row.selftest_passed) == (ANSWERED, result, passed)

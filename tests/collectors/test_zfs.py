@@ -354,3 +354,30 @@ def test_no_json_breaks_the_parser(data: object, tail: str) -> None:
 def test_numbers_in_words(text: str) -> None:
     found = nicenum(text)
     assert found is None or found >= 0
+
+
+SUSPENDED = """  pool: tank
+ state: ONLINE
+status: {status}
+config:
+
+\tNAME        STATE     READ WRITE CKSUM
+\ttank        ONLINE       0     0     0
+\t  sda       ONLINE       3   811     0
+
+errors: {errors}
+"""
+
+
+@pytest.mark.parametrize(("status", "errors", "state"), [
+    ("One or more devices are faulted in response to IO failures.", "No known data errors", "SUSPENDED"),
+    ("The pool is suspended because multihost writes failed;\n\tx", "No known data errors", "SUSPENDED"),
+    ("x", "List of errors unavailable: pool I/O is currently suspended", "SUSPENDED"),
+    ("One or more devices are faulted in response to persistent errors.", "No known data errors", "ONLINE"),
+])  # fmt: skip
+def test_a_pool_that_waits_for_its_devices_is_suspended_whatever_its_state(
+    status: str, errors: str, state: str
+) -> None:
+    """Versions before 0.8 print ONLINE as the state of such a pool."""
+    (pool,) = zpool_status.parse(SUSPENDED.format(status=status, errors=errors))
+    assert pool.state == state

@@ -118,15 +118,102 @@ def test_a_time_in_a_pause_of_the_recorder_is_judged_by_the_frames_before_the_pa
     later = [replace(each, taken=each.taken + 7200, monotonic=each.monotonic + 7200) for each in story]
     record(tmp_path / "r", origin, iter(story), iter(later))
     ended = story[-1].taken
-    for pause, noted in ((30, ""), (2400, "the newest frame is 40m00 before the time chosen")):
+    for pause, late in ((10, ""), (2400, "no sample at the time chosen: the newest is 40m00 older")):
         origin, frames = open_capture(tmp_path / "r", period=Period(at=f"@{ended + pause:.0f}"))
         assert [each.taken for each in frames] == [each.taken for each in story]
-        assert noted in (origin.note or "")
-        assert noted or "before the time chosen" not in (origin.note or "")
+        assert origin.late == late
         done = run("check", "--from", str(tmp_path / "r"), "--at", f"@{ended + pause:.0f}")
         assert done.returncode == 2, done.stdout
+        assert late in done.stdout
     since = Period(since=f"@{ended + 600:.0f}", until=f"@{ended + 2400:.0f}")  # as asked for: what was known
     assert [each.taken for each in open_capture(tmp_path / "r", period=since)[1]] == [ended]
+
+
+HEALTHY = "quiet-node"
+LATE = "no sample {}: the newest is {} older"
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (("--at", 0.0), 0, "SDSTOP OK - "),
+        (("--at", 10.0), 0, "SDSTOP OK - "),
+        (("--at", 40.0), 3, f"SDSTOP UNKNOWN - {LATE.format('at the time chosen', '40s')}"),
+        (("--until", 40.0), 3, f"SDSTOP UNKNOWN - {LATE.format('at the end of the period', '40s')}"),
+        (("--since", 5.0, "--until", 10.0), 3, f"SDSTOP UNKNOWN - {LATE.format('in the period', '5.0s')}"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["recording", "capture"])
+def test_a_node_is_not_good_at_a_time_without_a_sample(
+    kind: str, options: tuple[str | float, ...], code: int, said: str, tmp_path: Path
+) -> None:
+    origin, story = opened(HEALTHY)
+    path = f"fixtures/{HEALTHY}"
+    if kind == "recording":
+        record(tmp_path / "r", origin, iter(story))
+        path = str(tmp_path / "r")
+    words = [f"@{story[-1].taken + word:.0f}" if isinstance(word, float) else word for word in options]
+    done = run("check", "--from", path, *words)
+    assert (done.returncode, done.stdout.startswith(said)) == (code, True), done.stdout
+    assert "no findings" not in done.stdout or code == 0
+
+
+@pytest.mark.parametrize(
+    ("period", "first", "last"),
+    [
+        (Period(), 0, 99),
+        (Period(at=f"@{START + 40:.0f}"), 0, 40),  # the clock showed this time once only
+        (Period(at=f"@{START - 3600 + 55:.0f}"), 0, 55),
+        (Period(since=f"@{START + 20:.0f}", until=f"@{START + 30:.0f}"), 20, 30),
+        (Period(since=f"@{START + 20:.0f}"), 20, 99),
+    ],
+)
+def test_times_of_a_clock_that_was_set_back_are_found(tmp_path: Path, period: Period, first: int, last: int) -> None:
+    given = [
+        replace(each, taken=each.taken - (3600 if at >= 50 else 0))
+        for at, each in enumerate(frames(range(100), START, 1000.0))
+    ]
+    record(tmp_path / "r", ORIGIN, iter(given))
+    origin, timeline = open_recording(tmp_path / "r", period)
+    assert [timeline.frames[0].number, timeline.frames[-1].number] == [first + 1, last + 1]
+    assert not origin.late
+    whole = all_of(tmp_path / "r")
+    held = OpenedTimeline(given)
+    for taken, place in ((START + 40.2, 40), (START - 3600 + 60.2, 60), (START + 600, 49), (START - 3600, None)):
+        assert whole.taken_by(taken) == held.taken_by(taken) == place
+
+
+def test_a_node_is_not_good_where_its_recording_is_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "r"
+    origin, story = opened(HEALTHY)
+    lasts = story[-1].monotonic - story[0].monotonic + 1
+    several = (
+        replace(
+            each,
+            number=each.number + at * len(story),
+            taken=each.taken + at * lasts,
+            monotonic=each.monotonic + at * lasts,
+        )
+        for at in range(200 // len(story) + 1)
+        for each in story
+    )
+    record(path, origin, several)
+    assert not all_of(path).faults
+    store = sqlite3.connect(path)
+    (newest,) = store.execute("SELECT max(id) FROM block").fetchone()
+    assert newest > 3
+    assert run("check", "--from", str(path)).returncode == 0
+    store.execute("UPDATE block SET data = x'00' WHERE id = 2")
+    store.commit()
+    done = run("report", "--from", str(path))  # it is the newest state that is judged
+    assert "Note: block 2 is damaged" in done.stdout
+    assert "The capture is incomplete." in done.stdout
+    store.execute("UPDATE block SET data = x'00' WHERE id = ?", (newest,))
+    store.commit()
+    store.close()
+    done = run("check", "--from", str(path))
+    assert done.returncode == 3
+    assert done.stdout.startswith("SDSTOP UNKNOWN - no sample at this moment: the recording is damaged")
 
 
 @pytest.mark.parametrize("name", ["part", "part.tar.gz"])
@@ -160,7 +247,8 @@ def test_a_clock_that_jumps_loses_and_reorders_nothing(tmp_path: Path) -> None:
     ]
     assert timeline.starts == ()
     assert timeline.taken_by(START - 3600 + 120) == 120
-    assert timeline.taken_by(START + 50) == 169  # the last frame by then, of those after the clock was set back
+    assert timeline.taken_by(START + 50) == 50  # the last frame by then, 169, showed a time 54 minutes before
+    assert timeline.taken_by(START + 130) == 99  # in no frame's time: the nearest one before it
     assert timeline.taken_by(START + 7200 + 200) == 200
     kept = Session(ORIGIN, (), (), timeline=timeline)
     kept.feed_all(timeline.frame(index) for index in range(len(timeline)))

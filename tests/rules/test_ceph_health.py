@@ -293,6 +293,20 @@ def test_an_osd_that_is_out_is_a_fault_until_its_copies_are_elsewhere() -> None:
     assert finding.impact == "Copies are missing until the rebuild on other OSDs ends."
 
 
+def test_an_osd_that_is_out_is_no_small_matter_if_the_health_is_unknown() -> None:
+    text = """ID  CLASS  WEIGHT   TYPE NAME      STATUS  REWEIGHT  PRI-AFF
+-1         2.00000  root default
+-3         1.00000      host h1
+ 0    hdd  1.00000          osd.0      up   1.00000  1.00000
+-5         1.00000      host h2
+ 1    hdd  1.00000          osd.1    down         0  1.00000
+"""
+    said = Judged([CEPH_OSDS], [OSD_DOWN], [(0.0, {"cmd:ceph osd tree": text})])
+    (finding,) = [each for each in said.all if isinstance(each, Finding)]
+    assert (finding.severity, finding.title) == (Severity.WARNING, "OSD DOWN AND OUT")
+    assert finding.impact == "Copies can be missing: no health of the cluster was recorded."
+
+
 @pytest.mark.parametrize(
     ("waits", "severity"),
     [

@@ -126,6 +126,18 @@ def test_a_member_that_an_array_gave_up_is_as_bad_as_the_array_says(
     assert errors(said).severity is severity
 
 
+@pytest.mark.parametrize(("lines", "severity"), [
+    ([(5.0, "md: super_written gets error=-5")], Severity.WARNING),
+    ([(5.0, "md: super_written gets error=-5"), (5.0, FAILED_MEMBER)], Severity.INFO),
+    ([(5.0, "md: super_written gets error=-5"), (300.0, FAILED_MEMBER)], Severity.WARNING),
+])  # fmt: skip
+def test_a_superblock_of_a_member_that_was_given_up_is_told_once(
+    lines: list[tuple[float, str]], severity: Severity
+) -> None:
+    said = judged(log(*lines), rules=[KERNEL_FAULTS])
+    assert said.finding("superblock-error", "kernel-faults").severity is severity
+
+
 def test_a_disk_that_was_disabled_and_is_gone_stays_a_warning() -> None:
     said = judged(
         disk("sda", 0), log((HOUR, "ata7.00: disable device"), (HOUR, medium("sdb"))), rules=[KERNEL_IO_ERRORS]

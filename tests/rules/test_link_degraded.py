@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from sdstop.collectors.network.interfaces import CLASS, INTERFACES, NETWORK
@@ -54,6 +56,29 @@ def test_a_link_that_carried_something_and_is_down_is_a_warning() -> None:
 )
 def test_a_link_that_is_up_or_not_used_is_good(nic: Nic, words: str) -> None:
     assert words in judged(files(nic)).ruled_out("eth0").summary
+
+
+def test_a_link_that_never_was_there_is_a_fault_below_a_vlan() -> None:
+    """After a boot with the cable unplugged nothing was received; somebody configured a VLAN on it."""
+    eth0 = Nic("eth0", carrier=False, upper=("eth0.7",))
+    vlan = Nic("eth0.7", kind="vlan", lower=("eth0",), carrier=False)
+    finding = judged(files(eth0, vlan)).finding("eth0")
+    assert (finding.severity, finding.cause) == (Severity.WARNING, "The link is down; configured on it: eth0.7.")
+    assert "eth0.7" not in {said.subject for said in judged(files(eth0, vlan)).all}
+    judged(files(eth0, replace(vlan, up=False))).ruled_out("eth0")
+
+
+def test_a_vlan_whose_interface_is_not_shown_has_the_verdict_itself() -> None:
+    text = (
+        "2: eth0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 9000 qdisc mq state UP mode DEFAULT group default qlen 1000\n"
+        "    link/ether 00:11:22:33:44:55 brd ff:ff:ff:ff:ff:ff promiscuity 0 minmtu 68 maxmtu 9702\n"
+        "3: vlan7@eth1: <NO-CARRIER,BROADCAST,MULTICAST,UP,M-DOWN> mtu 9000 qdisc noqueue state LOWERLAYERDOWN mode "
+        "DEFAULT group default qlen 1000\n"
+        "    link/ether 00:11:22:33:44:56 brd ff:ff:ff:ff:ff:ff promiscuity 0 minmtu 0 maxmtu 65535\n"
+        "    vlan protocol 802.1Q id 7 <REORDER_HDR>\n"
+    )
+    said = Judged((NETWORK, INTERFACES, LINKS, INTERFACES_TEXT), [LINK_DEGRADED], [(0.0, {"cmd:ip -d link": text})])
+    assert said.finding("vlan7").title == "LINK DOWN"
 
 
 def test_half_duplex_is_a_warning() -> None:

@@ -73,6 +73,31 @@ def test_what_is_left(kind: str, bad: int, severity: Severity, word: str) -> Non
     assert any("zpool replace tank /dev/sda1" in line for line in finding.steps)
 
 
+@pytest.mark.parametrize(
+    ("rows", "found"),
+    [
+        (("mirror-0  ONLINE 0 0 0", "  sda  ONLINE 0 0 0", "  sdb  ONLINE 0 0 0", "sdc  ONLINE 0 0 0"), {"tank/sdc"}),
+        (("sda  ONLINE 0 0 0", "sdb  ONLINE 0 0 0"), set()),  # nobody wanted redundancy
+        (("mirror-0  ONLINE 0 0 0", "  sda  ONLINE 0 0 0", "  sdb  ONLINE 0 0 0"), set()),
+    ],
+)
+def test_a_single_device_beside_redundant_vdevs(rows: tuple[str, ...], found: set[str]) -> None:
+    config = "".join(f"\t  {row}\n" for row in rows)
+    text = f"  pool: tank\n state: ONLINE\nconfig:\n\n\tNAME STATE READ WRITE CKSUM\n\ttank ONLINE 0 0 0\n{config}"
+    said = judged(f"{text}\nerrors: No known data errors\n", state="ONLINE")
+    assert {each.subject for each in said.all if isinstance(each, Finding)} == found
+
+
+def test_metadata_on_a_single_device() -> None:
+    text = (
+        "  pool: tank\n state: ONLINE\nconfig:\n\n\tNAME STATE READ WRITE CKSUM\n\ttank ONLINE 0 0 0\n"
+        "\t  mirror-0 ONLINE 0 0 0\n\t    sda ONLINE 0 0 0\n\t    sdb ONLINE 0 0 0\n"
+        "\tspecial\n\t  nvme0n1 ONLINE 0 0 0\n\tlogs\n\t  nvme1n1 ONLINE 0 0 0\n\nerrors: No known data errors\n"
+    )
+    finding = judged(text, state="ONLINE").finding("tank/nvme0n1")
+    assert finding.cause == "nvme0n1 has metadata of the pool without a second copy."
+
+
 def test_a_free_spare_is_offered_and_a_resilver_waited_for() -> None:
     finding = judged(raidz("FAULTED", "ONLINE", "ONLINE", "ONLINE", spares=True)).finding("tank")
     assert "1 spare free" in finding.cause

@@ -13,6 +13,7 @@ from sdstop.core.evidence import Evidence, Outcome, RunMark
 from sdstop.core.host import Absent, Host, TimedOut
 from sdstop.core.model import Reading
 from sdstop.sampler.executor import SerialExecutor
+from sdstop.sampler.rest import WATCH
 from sdstop.sampler.runner import CollectorRunner
 from sdstop.sampler.scheduler import ChangeFilter, Scheduler, Sent
 from tests.sampler.meters import Other, others
@@ -513,14 +514,18 @@ class TestRest:
         return rounds([watcher(), collector("a"), slow], Hanging({"/work": 0, "/x": 1}), rest=RESTING)
 
     @staticmethod
-    def second(table: Table) -> tuple[set[str], list[Sent]]:
+    def second(table: Table, after: float = 1.0) -> tuple[set[str], list[Sent]]:
         """Let a second pass; return the runs that began with it, and the frames."""
         before = len(table.frames)
-        table.step(after=1.0)
+        table.step(after=after)
         began = table.launched()
         while table.launched():
             table.step(*table.launched())
         return began, table.frames[before:]
+
+    def look(self, table: Table) -> tuple[set[str], list[Sent]]:
+        """The same at the next look for work."""
+        return self.second(table, WATCH)
 
     def rested(self, table: Table) -> Table:
         table.clock.now -= 1.0
@@ -530,33 +535,33 @@ class TestRest:
 
     def test_after_a_while_without_work_most_rounds_run_only_what_notices_work(self, table: Table) -> None:
         assert self.rested(table).clock.now == 110.0  # the first sample, at 100, counts as work
-        seconds = [self.second(table) for _ in range(33)]
-        whole = [place for place, (began, _) in enumerate(seconds) if began != {"watcher"}]
-        assert whole == [8, 18, 28]  # each ten seconds after the round at 109
-        assert [place for place in whole if "slow" in seconds[place][0]] == [28]  # its last run was at 105
+        seconds = {111 + place: self.second(table)[0] for place in range(33)}
+        assert [second for second, began in seconds.items() if "watcher" in began] == [*range(112, 144, 2)]
+        assert [second for second, began in seconds.items() if "a" in began] == [120, 130, 140]
+        assert [second for second, began in seconds.items() if "slow" in began] == [140]  # its last run was at 105
 
     def test_each_sample_is_sent_with_the_next_round_and_marked(self, table: Table) -> None:
         self.rested(table)
-        for _ in range(8):
-            assert self.second(table)[1] == []
-        frames = self.second(table)[1]
+        for _ in range(4):
+            assert self.look(table)[1] == []
+        frames = self.look(table)[1]
         assert [(frame[1], set(frame[3]), frame[4]) for frame in frames] == [
-            *((110.0 + second, {"watcher"}, True) for second in range(9)),
-            (119.0, {"watcher", "a"}, False),
+            *((at, {"watcher"}, True) for at in (110.0, 112.0, 114.0, 116.0, 118.0)),
+            (120.0, {"watcher", "a"}, False),
         ]
 
     def test_work_is_followed_at_once_by_all_that_is_due_and_the_samples_before_it(self, table: Table) -> None:
         self.rested(table)
-        self.second(table)
+        self.look(table)
         host = table.runner("a")._host
         assert isinstance(host, Hanging)
         host.files["/work"] = 11
-        began, frames = self.second(table)
+        began, frames = self.look(table)
         assert began == {"watcher"}
         assert [(frame[1], set(frame[3]), frame[4]) for frame in frames] == [
             (110.0, {"watcher"}, True),
-            (111.0, {"watcher"}, True),
-            (112.0, {"watcher", "a", "slow"}, False),
+            (112.0, {"watcher"}, True),
+            (114.0, {"watcher", "a", "slow"}, False),
         ]
         assert self.second(table)[0] == {"watcher", "a"}
 
@@ -566,7 +571,7 @@ class TestRest:
         assert isinstance(host, Hanging)
         for step in range(3):
             host.files["/work"] = 10 * step
-            assert self.second(table)[1] == []
+            assert self.look(table)[1] == []
 
     @pytest.mark.parametrize("content", [Absent("/work"), TimedOut("/work", "late")], ids=["absent", "timeout"])
     def test_an_unreadable_sample_counts_as_work(self, table: Table, content: object) -> None:
@@ -574,17 +579,45 @@ class TestRest:
         host = table.runner("a")._host
         assert isinstance(host, Hanging)
         host.files["/work"] = content
-        self.second(table)
+        self.look(table)
         assert self.second(table)[0] == {"watcher", "a"}
+
+    def test_a_source_that_found_nothing_waits_longer_until_a_device_has_an_event(
+        self, rounds: Callable[..., Table]
+    ) -> None:
+        """Most nodes have no Ceph, no ZFS and no sessions: a look each minute is enough at rest."""
+
+        def nothing(host: Host) -> Iterator[Reading]:
+            if host.text("/none") == "absent":
+                raise Absent("/none")
+            yield from ()
+
+        host = Hanging({"/work": 0, "/x": 1, "/none": "absent"})
+        empty = Collector("empty", "Empty", nothing, (Other,), ())
+        table = self.rested(rounds([watcher(), collector("a"), empty], host, rest=RESTING))
+        table.rounds.look()
+        runs: dict[str, list[int]] = {"a": [], "empty": []}
+        for second in range(100):
+            host.files["/none"] = "absent" if second < 50 else "0"
+            if second == 80:
+                table.rounds.look()
+            table.step(after=1.0)
+            for name in table.launched():
+                runs.setdefault(name, []).append(second)
+            table.step(*table.launched())
+        assert len(runs["a"]) == 10
+        before, after = [at for at in runs["empty"] if at < 80], [at for at in runs["empty"] if at >= 80]
+        assert len(before) <= 2
+        assert after[0] < 90
 
     def test_a_watch_that_hangs_ends_the_rest(self, rounds: Callable[..., Table]) -> None:
         host = Hanging({"/work": 0, "/x": 1})
         table = self.rested(rounds([watcher(deadline=0.5), collector("a")], host, rest=RESTING))
-        table.step(after=1.0)
+        table.step(after=WATCH)
         table.executor.begin(table.runner("watcher"))
         table.step(after=0.3)
         assert table.launched() == {"watcher"}
-        table.step(after=0.7)
+        table.step(after=WATCH - 0.3)
         assert table.launched() == {"watcher", "a"}
 
     def test_an_event_sends_what_was_held(self, rounds: Callable[..., Table]) -> None:
@@ -604,7 +637,8 @@ class TestRest:
     def test_who_wants_every_sample_gets_it(self, table: Table) -> None:
         self.rested(table)
         table.rounds.rest.allowed = False
-        assert self.second(table)[0] == {"watcher", "a", "slow"}
+        assert self.look(table)[0] == {"watcher", "a", "slow"}
+        assert self.second(table)[0] == {"watcher", "a"}
         table.rounds.rest.allowed = True
         assert self.second(table)[0] == {"watcher"}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from sdstop.tui.playhead import Playhead
 from tests.nodes.block import STARTED, Node
@@ -150,3 +151,15 @@ def test_before_the_first_frame_there_is_nothing() -> None:
     assert not playhead.event(1)
     assert not playhead.seek(5.0)
     assert playhead.go(5.0) == "no sample yet"
+
+
+def test_a_time_in_a_pause_is_said_to_be_in_one() -> None:
+    node, session = Node(), Node().session(0)
+    for frame in node.frames(20):
+        late = 100.0 if frame.number > 10 else 0.0
+        session.feed(replace(frame, taken=frame.taken + late, monotonic=frame.monotonic + late))
+    playhead = Playhead(session, following=False)
+    assert playhead.go(STARTED + 50) == "nothing between 14:13:29 and 14:15:10"
+    assert playhead.look is not None
+    assert playhead.look.now.number == 10
+    assert not playhead.go(STARTED + 9 + 12)

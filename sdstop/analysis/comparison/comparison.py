@@ -89,6 +89,8 @@ def _remarks(a: ComparedSide, b: ComparedSide) -> Iterator[str]:
     if a.session.origin.facts.get(_POLICY) != b.session.origin.facts.get(_POLICY):
         yield "A and B are judged by the policies that they recorded, which differ."
     for name, side in (("A", a), ("B", b)):
+        if doubt := side.session.doubt(side.look):
+            yield f"{name} has {doubt}."
         if not side.session.origin.complete:
             yield f"{name} is not complete: {safe(side.session.origin.note or 'it was cut short', 400)}"
 

@@ -8,6 +8,7 @@ from collections.abc import Set as AbstractSet
 from msgspec import Struct
 
 from sdstop.analysis.members.column import Second, StripeLimits, StripeMember
+from sdstop.analysis.members.evenness import is_whole
 from sdstop.analysis.members.member_waits import (
     ALL,
     READS,
@@ -15,6 +16,7 @@ from sdstop.analysis.members.member_waits import (
     WRITES,
     SecondWaits,
     answered,
+    are_even,
     median_without,
     ratios_of,
     requests_of,
@@ -103,11 +105,7 @@ def slowest(
 
 def _is_whole(seconds: Sequence[Second]) -> bool:
     """Return whether the source prints one wait of reads and writes together."""
-
-    def of(second: Second) -> bool:
-        return any(member.any_wait is not None for column in second.columns for member in column.members)
-
-    return bool(seconds) and seconds[-1].once("whole", lambda: of(seconds[-1]))
+    return bool(seconds) and seconds[-1].once("whole", lambda: is_whole(seconds[-1]))
 
 
 def times(seconds: Sequence[Second], wait: Wait, limits: StripeLimits) -> float | None:
@@ -293,6 +291,8 @@ _TRIED = 3
 
 def _outliers(rows: Sequence[SecondWaits], excess: float, limits: StripeLimits, fewest: int) -> Iterator[_Candidate]:
     """Yield the outlying members with their waits and their peers' (medians over the seconds), the longest first."""
+    if are_even(rows, min(limits.slow_wait, limits.slow_of_two, limits.slow_of_three), excess):
+        return
     least = limits.crowded * len(rows)
     waits = {disk: median(found) for disk, found in waits_of(rows).items() if len(found) >= least}
     if len(waits) < fewest:

@@ -48,11 +48,14 @@ def median_without(values: Iterable[float], own: float) -> float:
 
 
 class SecondWaits(Struct, frozen=True, gc=False):
-    """Waits of the members that completed enough requests of one type in one second."""
+    """Waits of the members that completed enough requests of one type in one second; the shortest and the longest."""
 
     requests: RequestType
     disks: dict[str, StripeMember]
     waits: tuple[float, ...]
+    names: tuple[str, ...]
+    shortest: float
+    longest: float
 
     def ratio(self, disk: str) -> float | None:
         """Return a member's wait as a multiple of the median of the others, None if it has none."""
@@ -65,17 +68,32 @@ class SecondWaits(Struct, frozen=True, gc=False):
 
 def answered(second: Second, requests: RequestType, least: float, without: AbstractSet[str]) -> SecondWaits:
     """Return the members that completed enough requests in this second, cached because ten windows share a second."""
+    if without:
+        return _answered(second, requests, least, without)
+    return second.once(("answered", requests.name, least), lambda: _answered(second, requests, least, without))
 
-    def row() -> SecondWaits:
-        members = (member for column in second.columns for member in column.members)
-        disks = {
-            m.name: m
-            for m in members
-            if (rate := requests.rate(m)) and rate >= least and requests.wait(m) is not None and m.name not in without
-        }
-        return SecondWaits(requests, disks, tuple(requests.wait(member) or 0.0 for member in disks.values()))
 
-    return row() if without else second.once(("answered", requests.name, least), row)
+def _answered(second: Second, requests: RequestType, least: float, without: AbstractSet[str]) -> SecondWaits:
+    members = [member for column in second.columns for member in column.members]
+    disks = {
+        m.name: m
+        for m in members
+        if (rate := requests.rate(m)) and rate >= least and requests.wait(m) is not None and m.name not in without
+    }
+    waits = tuple([requests.wait(member) or 0.0 for member in disks.values()])
+    return SecondWaits(requests, disks, waits, tuple(disks), min(waits, default=0.0), max(waits, default=0.0))
+
+
+def are_even(rows: Sequence[SecondWaits], times: float, excess: float) -> bool:
+    """Return whether no member can wait `times` as long as another, or longer by `excess` seconds, in the median.
+
+    In each second every wait lies between the shortest and the longest, and so do the medians of the members.
+    """
+    names = rows[0].names if rows else ()
+    if any(row.names != names for row in rows):
+        return False
+    longest, shortest = median([row.longest for row in rows]), median([row.shortest for row in rows])
+    return longest < times * shortest or longest < shortest + excess
 
 
 def ratios_of(rows: Iterable[SecondWaits], disk: str) -> list[float]:

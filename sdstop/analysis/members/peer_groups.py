@@ -11,6 +11,7 @@ from sdstop.analysis.disks import standstill
 from sdstop.analysis.hysteresis import is_above
 from sdstop.analysis.members import peer_samples, stripe
 from sdstop.analysis.members.column import Second, StripeLimits
+from sdstop.analysis.members.evenness import is_even
 from sdstop.analysis.members.group_columns import device_of, is_rotational, layout_of
 from sdstop.analysis.members.inferred import inferred
 from sdstop.analysis.members.judged_group import JudgedGroup, Laggard
@@ -176,15 +177,17 @@ def _of_pattern(
     if (coarse := _coarse(moments)) is not None:
         return no(_too_coarse(coarse))
     fewest = limits.seconds if group is not None else min(limits.seconds, FEWEST_PASTED)
-    early = sudden_members(window, judged, seconds, limits)
+    rotational = judged.rotational is True
+    even = len(seconds) == len(moments) > 0 and is_even(layout, moments, limits, rotational=rotational)
+    early = () if even else sudden_members(window, judged, seconds, limits)
     if len(seconds) < fewest:
         return replace(no(f"collecting data: {len(seconds)} of {fewest:g} samples of every member"), slow=early)
-    longer, slow, lately = slow_members(window, judged, seconds, limits, early)
+    none: tuple[Sequence[Second], tuple[Laggard, ...], str] = seconds, (), ""
+    longer, slow, lately = none if even else slow_members(window, judged, seconds, limits, early)
     verdict = None
     if judged.kind in _SPREAD:
         wait = slow[0].wait if slow else None
         # Unknown media use the stricter flash thresholds to avoid false alarms.
-        rotational = judged.rotational is True
         verdict = stripe.pattern(seconds, wait, rotational=rotational, parity=judged.parity, limits=limits)
     forget(window, layout, len(longer) if slow else len(moments))
     judged = replace(judged, seconds=seconds, verdict=verdict, slow=slow, slow_unchecked=lately)

@@ -5,8 +5,9 @@ Sources are the kernel's counters, recorded rates (iostat), and the service time
 
 from __future__ import annotations
 
+import math
 import operator
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -69,6 +70,30 @@ def seconds_of(layout: GroupColumns, moments: Sequence[Moment[DiskActivity]]) ->
     """Return a group's figures in each sample that has all of its members."""
     found = (_second(layout, moment) for moment in moments)
     return tuple([second for second in found if second is not None])
+
+
+def holds_since(
+    moments: Sequence[Moment[DiskActivity]],
+    key: Hashable,
+    of: object,
+    holds: Callable[[Moment[DiskActivity]], bool],
+) -> bool:
+    """Return whether something holds in each of these successive samples.
+
+    The start of the samples in a row in which it holds is kept with the newest one, so that the next window has to ask
+    for its newest sample only. It is valid for `of` alone.
+    """
+    since = math.inf
+    for moment in reversed(moments):
+        known: tuple[object, float] | None = moment.memo.get(key)
+        if known is not None and known[0] == of:
+            since = min(since, known[1])
+            break
+        if not holds(moment):
+            break
+        since = moment.started
+    moments[-1].memo[key] = of, since
+    return since <= moments[0].started
 
 
 def forget(window: Window, layout: GroupColumns, kept: int) -> None:

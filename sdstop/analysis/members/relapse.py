@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from sdstop.analysis.members.column import Second, StripeLimits
 from sdstop.analysis.members.member_waits import ALL, answered, median_without, requests_of
-from sdstop.analysis.members.peer_samples import GroupColumns, recent, seconds_of
+from sdstop.analysis.members.peer_samples import GroupColumns, holds_since, recent, seconds_of
 from sdstop.core.averages import median
 from sdstop.core.history import Moment, Window
 from sdstop.readings.disk import DiskActivity
@@ -57,6 +57,12 @@ def relapse(
 ) -> Relapse | None:
     """Return the member that relapses most, None if there is none."""
     moments = recent(window, SECONDS, limits.seconds)
+
+    def is_even(moment: Moment[DiskActivity]) -> bool:
+        return not _far(layout, moment, limits, rotational=rotational)
+
+    if not moments or holds_since(moments, ("no far", layout.key), (layout.columns, limits, rotational), is_even):
+        return None
     spans = [moment.seconds or 0.0 for moment in moments]
     if len(layout.names) < (2 if mirrored else 3) or sum(spans) < WATCHED or max(spans) > LONGEST:
         return None

@@ -232,6 +232,8 @@ _COUPLED = 2
 """Requests that wait together per update and parity disk (fitted, so that one deep writer is not a crowd)."""
 _BUSIER = 0.25
 """Busy time of columns beyond that of exponential services, at most; 0.17 if all take equally long, more by jiffies."""
+_BY_CHANCE = 0.5
+"""Columns with such a long queue, of all, that random arrivals would make at the utilization of the others."""
 _DEEP = 8.0
 _LEAST_COUNTED = 0.8
 
@@ -284,10 +286,12 @@ def _measured(second: Second, counted: float, parity: int, limits: StripeLimits)
     top = queues.index(max(queues))
     others = part * _kept_busy(len(columns) - 1, legs, outstanding * (queue - queues[top]))
     expected = part * _kept_busy(len(columns), legs, outstanding * queue)
-    # The columns without the fullest are the yardstick: they can be busier than exponential services would make them.
-    # The parts of an update keep several columns busy together, and not by chance.
-    busier = max(0.0, min(_BUSIER, (busy - times[top]) / others - 1)) * (1 - updating**3) if others else 0.0
-    expected = min(part * len(columns), expected * (1 + busier))
+    # If chance does not explain such a queue, the other columns are the yardstick: they can be busier than
+    # exponential services would make them. The parts of an update keep several columns busy together.
+    used = min(1.0, (busy - times[top]) / (part * (len(columns) - 1))) if len(columns) > 1 else 1.0
+    if others and len(columns) * used ** (queues[top] / part) < _BY_CHANCE:
+        busier = max(0.0, min(_BUSIER, (busy - times[top]) / others - 1)) * (1 - updating**3)
+        expected = min(part * len(columns), expected * (1 + busier))
     return _Load(
         queue,
         busy,

@@ -24,7 +24,7 @@ from sdstop.core.finding import (
 )
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
-from sdstop.readings.cluster import ClusterDevice, ClusterPool
+from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterPool
 
 _FOLLOWS = ("OSD_DOWN", "OSD_HOST_DOWN", "PG_DEGRADED")
 
@@ -48,12 +48,15 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 def _found(window: Window, device: ClusterDevice) -> Finding:
     out = "out" in words_of(device)
     lacking = any(row.code == "PG_DEGRADED" for row in window.where(CephCheck, "cluster", device.cluster))
-    severity = Severity.INFO if out and not lacking else Severity.WARNING
+    known = any(row.healthy is not None for row in window.where(Cluster, "cluster", device.cluster))
+    severity = Severity.INFO if out and known and not lacking else Severity.WARNING
     impact = "Data on it has one copy fewer until it returns or is rebuilt."
     if out:
         impact = "Data has its copies elsewhere; capacity is reduced."
         if lacking:
             impact = "Copies are missing until the rebuild on other OSDs ends."
+        elif not known:
+            impact = "Copies can be missing: no health of the cluster was recorded."
     muted = next(
         (
             " (muted in Ceph)" for row in window.where(CephCheck, "cluster", device.cluster)

@@ -63,7 +63,12 @@ def _numbers_of_several(states: object, btrfs: dict[str, list[BtrfsErrors]]) -> 
 
 
 def _holder(row: BtrfsErrors, states: dict[str, FilesystemState]) -> str:
-    """Return the device by which the file system of a btrfs device is mounted, else its first device."""
+    """Return the device by which the file system of a btrfs device is mounted, else its first device.
+
+    Outputs of btrfs name each device, and no mount.
+    """
+    if row.told is not None:
+        return row.subject
     names = row.devices.split(",")
     return next((name for name in names if name in states), names[0] or row.filesystem)
 
@@ -94,7 +99,9 @@ def _found(
     recent = [row for row in logged if is_recent(row, limits["recent"])]
     new = bool(recent) or _is_new(window, ext4, limits["recent"]) or _grew(window, bad)
     missing = [row for row in bad if row.missing]
-    severity = Severity.CRITICAL if new else Severity.WARNING if ext4 is not None or missing else Severity.INFO
+    unknown_age = any(row.told is not None for row in bad)
+    warned = ext4 is not None or bool(missing) or unknown_age
+    severity = Severity.CRITICAL if new else Severity.WARNING if warned else Severity.INFO
     last = last_time(window, logged)
     if missing:
         title, cause = "BTRFS DEVICE MISSING", "A device of the file system is missing."
@@ -116,7 +123,7 @@ def _found(
         subject=name,
         title=title,
         cause=cause,
-        impact="Files can be damaged, and new writes can damage more." if new else _old_impact(ext4),
+        impact=_impact(ext4, new=new, once=unknown_age),
         values=(
             *((Value("errors", "errors since the last check", errors, above=0),) if errors else ()),
             *(
@@ -166,6 +173,12 @@ def _grew(window: Window, rows: Sequence[BtrfsErrors]) -> bool:
             if isinstance(other, BtrfsErrors) and other.total < row.total:
                 return True
     return False
+
+
+def _impact(ext4: Ext4Errors | None, *, new: bool, once: bool) -> str:
+    if new:
+        return "Files can be damaged, and new writes can damage more."
+    return "Another sample shows whether the errors are new." if once else _old_impact(ext4)
 
 
 def _old_impact(ext4: Ext4Errors | None) -> str:

@@ -55,6 +55,11 @@ _STATES = {
         "The pool cannot be extended or written to.", Damage.AVAILABILITY,
         "Deactivate the pool, then repair it: lvconvert --repair.",
     ),
+    "cache error": _State(
+        Severity.CRITICAL, "CACHE ERROR: writes can be lost", "dm-writecache had an I/O error on its cache.",
+        "Writes fail; those in the cache can be lost.", Damage.DATA,
+        "Detach the cache: lvconvert --splitcache; then check the file system.",
+    ),
     "suspended": _State(
         Severity.WARNING, "VOLUME SUSPENDED", "The volume was suspended when lvs ran.",
         "All I/O to it waits until it is resumed.", Damage.AVAILABILITY, "Find the command that suspended it.",
@@ -80,7 +85,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         state = _STATES.get(row.health or "")
         if state is not None:
             yield _finding(window, row, state)
-        elif row.health in {"ok", "writemostly"}:
+        elif row.health in {"ok", "writemostly", "reshaping"}:
             yield RuledOut(row.path, "no fault in the attributes of lvs")
         elif row.health == "partial":
             yield Unchecked("on a missing physical volume", row.path, calm=True)

@@ -28,10 +28,13 @@ from sdstop.core.finding import (
     cites,
 )
 from sdstop.core.history import Window
+from sdstop.core.joins import Naming
 
 _KINDS = frozenset({"physical", "team"})
 """Kinds of interfaces that are judged, and slaves of bonds of any kind; bond-unbalanced compares their rates."""
 _AWAY = frozenset({"down", "lowerlayerdown"})
+_VLAN = "vlan"
+_UNREACHABLE = "Peers behind this interface can be unreachable."
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
@@ -39,13 +42,34 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for row in window.rows(Interface).values():
         if row.kind in _KINDS or row.interface in slaves:
             yield _judged(window, row, slaves, limits)
+        elif row.kind == _VLAN and row.up and _is_away(row) and not _lower(window, row):
+            lost = ("LINK DOWN", "The VLAN has no link; the interface below it is not shown.")
+            yield _finding(window, row, lost, _UNREACHABLE, None, Damage.AVAILABILITY)
+
+
+def _is_away(row: Interface) -> bool:
+    return row.carrier is False or row.operstate in _AWAY
+
+
+def _lower(window: Window, row: Interface) -> bool:
+    """Return whether an interface below a VLAN is known: it has the verdict then."""
+    thing = window.topology.named(Naming.NET, row.interface)
+    return thing is not None and any(each.name in window.rows(Interface) for each in window.topology.lower(thing))
+
+
+def _vlans(window: Window, row: Interface) -> list[str]:
+    """Return the VLANs on an interface that are up for the administrator."""
+    thing = window.topology.named(Naming.NET, row.interface)
+    above = window.topology.upper(thing) if thing is not None else ()
+    rows = (window.rows(Interface).get(each.name) for each in above)
+    return [upper.interface for upper in rows if upper is not None and upper.kind == _VLAN and upper.up]
 
 
 def _judged(window: Window, row: Interface, slaves: dict[str, BondSlave], limits: Limits) -> Verdict:
     if row.up is False:
         return RuledOut(row.interface, "switched off by the administrator: UP is 0")
     slave = slaves.get(row.interface)
-    if row.carrier is False or row.operstate in _AWAY or (slave is not None and slave.link == "down"):
+    if _is_away(row) or (slave is not None and slave.link == "down"):
         return _down(window, row, slave)
     flaps = _flaps(window, row, slave)
     hourly = _hourly(window, row) if flaps else None
@@ -95,14 +119,18 @@ def _down(window: Window, row: Interface, slave: BondSlave | None) -> Verdict:
         finding = _finding(window, row, lost, impact, window.cite(slave, "link"), Damage.REDUNDANCY)
         return replace(finding, explains=(f"bond-unbalanced:{slave.bond}",))
     traffic = window.get(Traffic, row.interface)
+    vlans = _vlans(window, row)
+    if vlans and (traffic is None or not traffic.rx_packets):
+        named = human.listed(vlans, 2, 16)
+        lost = ("LINK DOWN", f"The link is down; configured on it: {named}.")
+        return _finding(window, row, lost, _UNREACHABLE, None, Damage.AVAILABILITY)
     if traffic is None:
         return Unchecked("no link; traffic since boot unknown", row.interface, calm=True, gap=Gap.UNRECORDED)
     if not traffic.rx_packets:
         return RuledOut(row.interface, "no link, 0 frames received since boot")
     received = human.quantity(traffic.rx_bytes, "bytes")
     lost = ("LINK DOWN", f"The link is down, after {received} received since boot.")
-    impact = "Peers behind this interface can be unreachable."
-    return _finding(window, row, lost, impact, window.cite(traffic), Damage.AVAILABILITY)
+    return _finding(window, row, lost, _UNREACHABLE, window.cite(traffic), Damage.AVAILABILITY)
 
 
 def _flaps(window: Window, row: Interface, slave: BondSlave | None) -> int:

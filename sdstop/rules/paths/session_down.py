@@ -48,7 +48,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         else:
             seconds = _since(window, row)
             allowed = f"warning after {limits['seconds']:g} s"
-            if seconds + _GRACE < limits["seconds"] and row.state not in _ENDED:
+            if seconds + _GRACE < limits["seconds"] and row.state not in _ENDED and row.told is None:
                 yield Unchecked(f"{row.state} for {human.duration(seconds)}: {allowed}", row.session, gap=Gap.EARLY)
             else:
                 yield _finding(window, row, seconds, limits)
@@ -67,11 +67,16 @@ def _since(window: Window, row: SessionState) -> float:
 
 
 def _others(window: Window, row: SessionState) -> list[str]:
-    """Return the sessions that are up and lead to the same disks or, by a multipath map, to the same data."""
+    """Return the sessions that are up and lead to the same disks or, by a multipath map, to the same data.
+
+    Where only outputs of tools are known, those to the same target.
+    """
     topology = window.topology
     thing = topology.find(row.session, (ThingKind.SESSION,))
     if thing is None:
         return []
+    if row.told is not None:
+        return _to_same_target(window, row)
     above = topology.above(thing)
     shared = {each.name for each in above if each.kinds & {ThingKind.DEVICE, ThingKind.MULTIPATH_MAP}}
     found = []
@@ -80,6 +85,15 @@ def _others(window: Window, row: SessionState) -> list[str]:
         if its is not None and other.state in _UP and shared & {each.name for each in topology.above(its)}:
             found.append(other.session)
     return found
+
+
+def _to_same_target(window: Window, row: SessionState) -> list[str]:
+    known = window.rows(StorageSession)
+    own = known.get(row.session)
+    if own is None or own.target is None:
+        return []
+    up = {each.session for each in window.rows(SessionState).values() if each.state in _UP}
+    return [each.session for each in known.values() if each.session in up and each.target == own.target]
 
 
 def _devices(window: Window, row: SessionState) -> list[str]:
@@ -94,15 +108,18 @@ def _devices(window: Window, row: SessionState) -> list[str]:
 def _finding(window: Window, row: SessionState, seconds: float, limits: Limits) -> Finding:
     session = window.get(StorageSession, row.session)
     others, devices = _others(window, row), _devices(window, row)
-    severity = Severity.CRITICAL if devices and not others else Severity.WARNING
+    alone = not others and (bool(devices) or (row.told is not None and session is not None))
+    severity = Severity.CRITICAL if alone else Severity.WARNING
     whole = "CONTROLLER" if session is None else "SESSION"
     peer = human.safe(session.peer or "the target") if session is not None else "controller"
-    state = f"{human.safe(row.state)} for at least {human.duration(seconds)}"
+    state = human.safe(row.state) + (f" for at least {human.duration(seconds)}" if row.told is None else "")
     if others:
         impact = f"The data stays reachable: {human.plural(len(others), 'other session')} up."
     elif devices:
         listed = human.safe(devices[0]) + (f" and {len(devices) - 1} more" if len(devices) > 1 else "")
         impact = fitting(f"Requests to {listed} wait or fail.", "Requests to these disks wait or fail.")
+    elif alone:
+        impact = "Requests to the disks of this target wait or fail."
     else:
         impact = "No disk here depends on it now."
     return Finding(
@@ -116,7 +133,13 @@ def _finding(window: Window, row: SessionState, seconds: float, limits: Limits) 
         impact=impact,
         values=(
             Value("state", "state", row.state),
-            Value("seconds", "duration, minimum", seconds, "seconds", above=limits["seconds"]),
+            Value(
+                "seconds",
+                "duration, minimum",
+                seconds if row.told is None else None,
+                "seconds",
+                above=limits["seconds"],
+            ),
             Value("peer", "peer", session.peer if session is not None else None),
             Value("target", "target", session.target if session is not None else None),
             Value("devices", "disks", ", ".join(devices[:8]) or None),

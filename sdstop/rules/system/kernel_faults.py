@@ -27,6 +27,8 @@ _CRITICAL = frozenset({
 })  # fmt: skip
 _MENTIONED = frozenset({"nic-down", "clock-unstable", "iommu-fault", "lacp-silent", "kernel-warning", "unnamed-fault"})
 """Notices that are mentioned as long as they are recent: drivers log them at boot, too."""
+_TOGETHER = 60.0
+"""Seconds within which two messages are about one event."""
 _IMPACTS: Mapping[str, str] = {
     "hung-task": "Programs wait for storage or for a lock.",
     "cpu-stall": "Interrupts and tasks of a processor wait for seconds.",
@@ -119,10 +121,22 @@ def _is_mentioned(row: KernelComplaint, limits: Limits) -> bool:
     return (row.minute or 0) >= limits["notices"] or (row.kind in _MENTIONED and is_recent(row, limits["recent"]))
 
 
+def _is_of_lost_member(window: Window, row: KernelComplaint) -> bool:
+    """Return whether a failed superblock is that of a member that its array gave up in the same minute."""
+    members = (each for each in window.rows(KernelComplaint).values() if each.kind == "member-failed")
+    return row.kind == "superblock-error" and any(
+        row.last is not None and each.last is not None and abs(row.last - each.last) <= _TOGETHER for each in members
+    )
+
+
 def _finding(window: Window, row: KernelComplaint, limits: Limits) -> Finding:
     recent = is_recent(row, limits["recent"])
     severity = Severity.INFO
-    if recent and (row.kind not in _MENTIONED or (row.minute or 0) >= limits["notices"]):
+    if (
+        recent
+        and not _is_of_lost_member(window, row)
+        and (row.kind not in _MENTIONED or (row.minute or 0) >= limits["notices"])
+    ):
         severity = Severity.CRITICAL if row.kind in _CRITICAL else Severity.WARNING
     last = last_time(window, [row])
     amount = KINDS[row.kind].counted(row.count)

@@ -28,12 +28,18 @@ from sdstop.rules.zfs.zfs_pool_degraded.device_errors import device_errors
 from sdstop.rules.zfs.zfs_pool_degraded.missing_device import AUXILIARY, missing_device
 from sdstop.rules.zfs.zfs_pool_degraded.redundancy import degraded
 from sdstop.rules.zfs.zfs_pool_degraded.service import out_of_service
+from sdstop.rules.zfs.zfs_pool_degraded.single_device import single_devices
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for whole in pool_analyses(window):
         bad = [*out_of_service(window, whole), *degraded(window, whole), *data_lost(window, whole)]
-        more = [*_auxiliary(window, whole), *scan_errors(window, whole), *nearly_full(window, whole, limits)]
+        more = [
+            *_auxiliary(window, whole),
+            *scan_errors(window, whole),
+            *single_devices(window, whole),
+            *nearly_full(window, whole, limits),
+        ]
         yield from (*bad, *more)
         errors = list(device_errors(window, whole, limits))
         yield from errors

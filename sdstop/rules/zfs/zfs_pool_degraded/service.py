@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop.analysis.space.pooling import PoolAnalysis
+from sdstop.collectors.zfs.pool_settings import PoolSettings
 from sdstop.collectors.zfs.readings import PoolState
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.finding import Damage, Finding, Severity, Value, cites
@@ -16,6 +17,11 @@ _OUT = {
     "FAULTED": ("POOL FAULTED: data inaccessible", "The data of the pool is inaccessible."),
 }
 """States in which a pool serves nothing: title and impact."""
+_FAILING = (
+    "POOL SUSPENDED: writes fail",
+    "New writes get errors (failmode=continue); older ones wait.",
+)
+"""The same of a suspended pool whose requests do not wait (zpoolprops(7))."""
 
 
 def out_of_service(window: Window, whole: PoolAnalysis) -> Iterator[Finding]:
@@ -23,6 +29,9 @@ def out_of_service(window: Window, whole: PoolAnalysis) -> Iterator[Finding]:
     if whole.state not in _OUT:
         return
     title, impact = _OUT[whole.state]
+    settings = window.get(PoolSettings, whole.name)
+    if whole.state == "SUSPENDED" and settings is not None and settings.failmode == "continue":
+        title, impact = _FAILING
     said = whole.pool.status if whole.pool is not None else None
     state = window.get(PoolState, whole.name)
     if whole.state == "SUSPENDED":
