@@ -316,9 +316,10 @@ def _shown(host: Host, drivers: Sequence[str]) -> Iterator[Reading]:
 def _ssacli(host: Host, drivers: Sequence[str]) -> Iterator[Reading]:
     found = 0
     for _, key, text in _answers(host, _RECORDED_HPE, [DETAIL] if _present(host, drivers) else []):
-        if "in Slot " not in text:
+        slot = re.search(r"slot=(\w+)", key)
+        if "in Slot " not in text and (slot is None or "drive " not in text):
             continue
-        for item in ssacli.parse(text):
+        for item in ssacli.parse(text, slot[1] if slot is not None else ""):
             found += 1
             yield _ITEMS[item.kind](item, key)
     if not found:

@@ -32,6 +32,8 @@ _VOLUME = expression(r"Logical Drive: (?P<id>\w+)")
 _DISK = expression(r"physicaldrive (?P<id>[\w:]+)")
 _SHORT_VOLUME = expression(r"logicaldrive (?P<id>\w+) \((?:[\d.]+ \w+, )?(?P<level>RAID [^,]+), (?P<state>.+)\)")
 _SHORT_DISK = expression(r"physicaldrive (?P<id>[\w:]+) +\((?P<parts>port .+)\)")
+_STATUS_VOLUME = expression(r"logicaldrive (?P<id>\w+) \((?:[\d.]+ \w+, )?(?P<level>RAID [^)]+)\): (?P<state>\S.*)")
+_STATUS_DISK = expression(r"physicaldrive (?P<id>[\w:]+) \(port [^)]+\): (?P<state>\S.*)")
 _SIZE = expression(r"\d[\d.]* [KMGTP]?B")
 _PAIR = expression(r"(?P<name>[A-Za-z].{0,60}?):(?: +(?P<value>.*))?")
 
@@ -49,9 +51,12 @@ class SsacliItem:
         self.said: dict[str, str] = {}
 
 
-def parse(text: str) -> list[SsacliItem]:
-    """Return the items in order. Raises Malformed without a controller, and if a volume or disk has no status."""
-    items = list(_items(text.splitlines()))
+def parse(text: str, slot: str = "") -> list[SsacliItem]:
+    """Return the items in order. Raises Malformed without a controller, and if a volume or disk has no status.
+
+    `slot` is that of the command line: `ctrl slot=0 pd all show status` prints no controller.
+    """
+    items = list(_items(text.splitlines(), slot))
     if not items:
         raise Malformed("no controller in the answer")
     bare = [item.name for item in items if item.kind != "controller" and "Status" not in item.said]
@@ -60,9 +65,8 @@ def parse(text: str) -> list[SsacliItem]:
     return items
 
 
-def _items(lines: list[str]) -> Iterator[SsacliItem]:
+def _items(lines: list[str], slot: str) -> Iterator[SsacliItem]:
     item: SsacliItem | None = None
-    slot = ""
     for line in lines:
         text = line.strip()
         if not line[:1].isspace() and (found := _CONTROLLER.fullmatch(text)):
@@ -97,7 +101,15 @@ def _items(lines: list[str]) -> Iterator[SsacliItem]:
 
 
 def _short(slot: str, text: str) -> SsacliItem | None:
-    """Return the volume or disk of a line of the short form."""
+    """Return the volume or disk of a line of the short form, or of `show status`."""
+    if found := _STATUS_VOLUME.fullmatch(text):
+        item = SsacliItem("volume", slot, found["id"])
+        item.said = {"Status": found["state"], "Fault Tolerance": found["level"].removeprefix("RAID ")}
+        return item
+    if found := _STATUS_DISK.fullmatch(text):
+        item = SsacliItem("disk", slot, found["id"])
+        item.said = {"Status": found["state"]}
+        return item
     if found := _SHORT_VOLUME.fullmatch(text):
         item = SsacliItem("volume", slot, found["id"])
         item.said = {"Status": found["state"], "Fault Tolerance": found["level"].removeprefix("RAID ")}

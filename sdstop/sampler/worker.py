@@ -27,6 +27,9 @@ from sdstop.node.live import LiveHost
 from sdstop.sampler import wire
 from sdstop.sampler.scheduler import Scheduler, Sent
 
+STARTS = 30.0
+"""Seconds after which a worker that has not begun to read is ended, and started again."""
+
 
 class WorkerConfig(Struct, frozen=True):
     """Configuration of a worker."""
@@ -61,6 +64,7 @@ def be_worker(task: WorkerConfig, begins: Beginning, connection: socket.socket, 
         poll.register(connection, select.POLLHUP)
         if begins.pause and poll.poll(math.ceil(begins.pause * 1000)):  # the parent has ended
             os._exit(0)
+        signal.alarm(math.ceil(STARTS))  # beside threads of the parent, a lock may have been forked while it was held
         host = task.host()
 
         def close() -> None:
@@ -73,6 +77,7 @@ def be_worker(task: WorkerConfig, begins: Beginning, connection: socket.socket, 
             os.kill(os.getpid(), signal.SIGTERM)  # so that the parent sees the signal
 
         signal.signal(signal.SIGTERM, end)
+        signal.alarm(0)
         connection.send(wire.hello(os.getpid()))
         gc.freeze()  # skips the parent's objects, so that their pages stay shared
         if isinstance(host, LiveHost):

@@ -267,6 +267,24 @@ if {end!r} == "kill":
                 for thread in threads:
                     thread.join()
 
+    def test_a_worker_that_does_not_begin_is_ended_and_started_again(
+        self, root: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(process, "FIRST_PAUSE", 0.01)
+        monkeypatch.setattr(worker, "STARTS", 0.5)
+        lock = threading.Lock()
+
+        def host() -> Host:
+            with lock:
+                return LiveHost(str(root))
+
+        with lock:  # as a thread of this process may hold it at the fork
+            sampler = Sampler([METERS], host=host, interval=0.05)
+        with sampler:
+            until(lambda: not sampler.receive() and bool(sampler.trouble))
+            assert sampler.trouble == "the sampler was ended by SIGALRM and starts again after 0.01 s"
+            until(lambda: bool(sampler.receive()))
+
     def test_a_worker_that_ends_before_its_pause_is_over_leaves_nobody(
         self, root: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
