@@ -193,10 +193,10 @@ def read(host: Host) -> Iterable[Quotas]:
     found = [row for each in outputs(host, TEXT) for row in parse_text(each.text, each.key)]
     if found:
         return found
-    try:
-        return list(parse(host.answer(QUESTION)))
-    except Absent as error:
-        raise Absent(f"answer:{QUESTION}", error.detail or "no quotas on", recorded=error.recorded) from error
+    found = list(parse(host.answer(QUESTION)))
+    if not found:
+        raise Absent(f"answer:{QUESTION}", "no quotas on")
+    return found
 
 
 QUOTAS = Collector(

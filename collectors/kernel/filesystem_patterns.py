@@ -219,7 +219,6 @@ PATTERNS = (
         "Log inconsistent", _XFS + r"Log inconsistent \(didn't find previous header\)", "fs-corruption", LogPlace.DISK
     ),
     pattern("Access to block zero", _XFS + r"Access to block zero in inode \d{1,20}", "fs-corruption", LogPlace.DISK),
-    pattern("Reserve blocks depleted", _XFS + r"Reserve blocks depleted", "fs-error", LogPlace.DISK),
     pattern(
         "ext4_check_descriptors",
         _EXT + r"ext4_check_descriptors: \w{1,10} \w{1,10} for group \d{1,10} (?:overlaps|not in group)",

@@ -195,9 +195,12 @@ def _still(
 def _version2(found: _Found, path: str) -> None:
     host, base = found.host, f"{ROOT}{path}"
     limits, used = f"{base}/io.max", f"{base}/io.stat"
-    throttles = _throttles(host.maybe(limits) or "")
-    if not throttles:
-        return
+    throttles: Throttles = {}
+    if not host.rests(limits):
+        throttles = _throttles(host.maybe(limits) or "")
+        if not throttles:
+            return
+        host.rest_apart(limits, AGAIN, path)  # new limits are searched for as often
     stat = host.maybe(used)
     passed = parse_stat(stat) if stat is not None else None
     pressure = parse_pressure(host.maybe(f"{base}/io.pressure") or "")

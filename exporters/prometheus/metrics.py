@@ -145,6 +145,8 @@ class Exposition:
         self._health = Health()
         self._tallies = EventCounters(session.guard)
         self._members = Members()
+        self.clock: Callable[[], float] | None = None
+        """Returns the time of the node in monotonic seconds; None: of this one, or of the newest frame of a capture."""
         self._look: Look | None = None
         self._pages: dict[tuple[bool, bool, bool, PageSelection], bytes] = {}
         self._process: list[Told] = []
@@ -254,9 +256,9 @@ class Exposition:
 
     @property
     def age(self) -> float:
-        """Seconds since the newest judged sample of a live node was taken; 0 for a capture, infinite before the first.
+        """Seconds since the newest judged sample of a node was taken; infinite before the first, 0 for a capture.
 
-        A source that hangs does not make it older.
+        A source that hangs does not make it older; a pause of the recorder does, in a capture that is played.
         """
         look = self._look
         return math.inf if look is None else max(self._time(look) - look.now.monotonic, 0.0)
@@ -324,6 +326,8 @@ class Exposition:
         return self._look
 
     def _time(self, look: Look) -> float:
+        if self.clock is not None:
+            return self.clock()
         return time.monotonic() if self.session.origin.live else look.now.monotonic
 
     def _recent(self, look: Look, now: float) -> bool:

@@ -7,6 +7,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Sequence
+from itertools import pairwise
 
 from sdstop.core.evidence import Frame
 
@@ -26,6 +27,7 @@ class PlayedFrames:
         self._linger = linger
         self._due: deque[Frame] = deque()
         self._over = False
+        self._begun: float | None = None
         self._ending = threading.Event()
         self._descriptor = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._thread = threading.Thread(target=self._run, name="playback", daemon=True)
@@ -34,8 +36,20 @@ class PlayedFrames:
         """Give the first frame now, and each other one at its time."""
         self._thread.start()
 
+    def now(self) -> float:
+        """Return the time of the node that is played, in monotonic seconds."""
+        passed = 0.0 if self._begun is None else time.monotonic() - self._begun
+        return self._frames[0].monotonic + passed
+
+    @property
+    def interval(self) -> float:
+        """Usual time between two frames in seconds."""
+        steps = sorted(after.monotonic - before.monotonic for before, after in pairwise(self._frames))
+        return steps[len(steps) // 2] if steps else 0.0
+
     def _run(self) -> None:
         begun, first = time.monotonic(), self._frames[0].monotonic
+        self._begun = begun
         for frame in self._frames:
             if self._ending.wait(max(begun + frame.monotonic - first - time.monotonic(), 0.0)):
                 return

@@ -61,6 +61,7 @@ def run(options: argparse.Namespace) -> int:
             from sdstop.exporters.web.played import PlayedFrames
 
             with contextlib.closing(PlayedFrames(list(watch.frames(0.0)))) as played:
+                exposition.clock, exposition.interval = played.now, max(exposition.interval, played.interval)
                 return _serve(options, watch, exposition, played)
         for frame in watch.frames(0.0):
             exposition.feed(frame)

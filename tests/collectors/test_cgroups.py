@@ -37,6 +37,7 @@ from sdstop.node.live import LiveHost
 from sdstop.rules.limits import volume_qos_saturated
 from sdstop.rules.limits.volume_qos_saturated import VOLUME_QOS_SATURATED
 from tests.nodes.frames import Files, Judged, value
+from tests.nodes.resting import RestingHost
 
 V2 = "/sys/fs/cgroup"
 V1 = "/sys/fs/cgroup/blkio"
@@ -317,3 +318,14 @@ def test_this_machine_answers_in_the_shape_that_is_read() -> None:
         return  # a kernel without the controller
     assert said["groups"] >= 1
     parse_answer(said)
+
+
+def test_a_limit_is_read_as_seldom_as_limits_are_searched_for() -> None:
+    host = RestingHost()
+    host.apply(EvidenceHost.of(GROUP).state.values())
+    for expected in ({"io.max", "io.stat"}, {"io.stat"}):
+        host.touched = set()
+        with contextlib.suppress(Absent):  # a live node is read for its evidence alone
+            list(read(host))
+        assert {key.rpartition("/")[2] for key in host.touched if "/a.slice/io." in key} - {"io.pressure"} == expected
+    assert 7.5 <= host.rested[f"{V2}/a.slice/io.max"] <= 12.5

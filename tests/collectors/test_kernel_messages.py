@@ -101,7 +101,7 @@ fs-corruption sda1 | XFS (sda1): Superblock has bad magic number 0x0. Not an XFS
 fs-corruption sda1 | XFS (sda1): bad inode magic/vsn daddr 64 #3 (magic=1a)
 fs-corruption sda1 | XFS (sda1): Log inconsistent (didn't find previous header)
 fs-corruption sda1 | XFS (sda1): Access to block zero in inode 128 start_block: 0 start_off: 0 blkcnt: 8 extent-state: 0
-fs-error sda1 | XFS (sda1): Reserve blocks depleted! Consider increasing reserve pool size.
+unnamed-fault node | XFS (sda1): Reserve blocks depleted! Consider increasing reserve pool size.
 fs-corruption sda1 | EXT4-fs (sda1): ext4_check_descriptors: Block bitmap for group 3 overlaps superblock
 fs-corruption sda1 | EXT4-fs (sda1): bad geometry: block count 262144 exceeds size of device (131072 blocks)
 fs-error sda1 | EXT4-fs (sda1): journal UUID does not match

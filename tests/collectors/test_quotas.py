@@ -124,9 +124,10 @@ def test_each_kind_that_is_on_is_queried_once_for_a_file_system(monkeypatch: pyt
 
 def test_without_quotas_nothing_is_queried(monkeypatch: pytest.MonkeyPatch) -> None:
     library = Library({})
-    with pytest.raises(Absent):
-        looked(monkeypatch, library, TABLE.splitlines()[0])
+    assert looked(monkeypatch, library, TABLE.splitlines()[0]) == []
     assert library.asked == []
+    with pytest.raises(Absent, match="no quotas on"):
+        QUOTAS.read(EvidenceHost.of({f"answer:{QUESTION}": "[]"}))
 
 
 def test_without_the_privilege_quotas_are_denied(monkeypatch: pytest.MonkeyPatch) -> None:

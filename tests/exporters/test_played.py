@@ -6,6 +6,7 @@ import re
 import signal
 import time
 import urllib.request
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,11 +17,13 @@ from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import Frame
 from sdstop.core.session import Session
 from sdstop.exporters.capture import CaptureWriter
+from sdstop.exporters.prometheus.metrics import Exposition
 from sdstop.exporters.web.played import PlayedFrames
 from sdstop.fleet.client import PrometheusClient
 from sdstop.fleet.http_config import HttpConfig
 from sdstop.fleet.url import parse_url
 from sdstop.readings.disk import DiskActivity
+from sdstop.rules import RULES
 from tests.cli.run import start
 from tests.exporters.process import port_of
 from tests.fixtures import FIXTURES, opened
@@ -94,6 +97,26 @@ def test_rates_of_scrapes_are_those_of_the_recording(tmp_path: Path) -> None:
         server.send_signal(signal.SIGTERM)
         server.communicate(timeout=20)
     assert server.returncode == 0
+
+
+def test_a_pause_of_the_recorder_is_a_gap_of_the_series() -> None:
+    origin, frames = opened("quiet-node")
+    later = [replace(each, monotonic=each.monotonic + 100.0) for each in frames[3:6]]
+    played = PlayedFrames([*frames[:3], *later])
+    try:
+        assert played.interval == pytest.approx(1.0, abs=0.1)
+        exposition = Exposition(Session(origin, BUILTIN, RULES), BUILTIN, interval=1.0)
+        for frame in frames[:3]:
+            exposition.feed(frame)
+        for passed, ready in ((2.0, True), (16.0, True), (18.5, False), (90.0, False)):
+            exposition.clock = partial(float, frames[0].monotonic + passed)
+            assert exposition.ready is ready
+        exposition.feed(later[0])
+        exposition.clock = partial(float, frames[0].monotonic + 103.5)
+        assert exposition.ready
+        assert played.now() == frames[0].monotonic
+    finally:
+        played.close()
 
 
 @pytest.mark.slow

@@ -104,6 +104,27 @@ def test_severity_follows_from_effect_and_age(lines: list[tuple[float, str]], se
     assert on_disks(*lines).ruled_out("sda").subjects == ("sda",)
 
 
+@pytest.mark.parametrize(("text", "subject", "severity"), [
+    (
+        "qla2xxx [0000:05:00.0]-600f:1: Device temperature 95 degrees C exceeds operating range.",
+        "0000:05:00.0", "warning",
+    ),
+    ("qla2xxx [0000:05:00.0]-00b8:1: Disabling the board.", "0000:05:00.0", "critical"),
+    ("qla2xxx [0000:05:00.0]-d046:1: Exchange starvation. Resetting RISC", "0000:05:00.0", "info"),
+    ("lpfc 0000:81:00.0: 0:3190 Over Temperature:99 Celsius- Port Name c", "0000:81:00.0", "warning"),
+    ("mpt3sas_cm0: coredump_state(0x5854)!", "mpt3sas_cm0", "critical"),
+    ("hpsa 0000:03:00.0: f: [0:1:0:2] A phys disk component of LV is missing", "0:1:0:2", "warning"),
+    ("smartpqi 0000:5c:00.0: scsi 1:0:3:0 removing device with 12 outstanding command(s)", "1:0:3:0", "critical"),
+    ("sdb: guard tag error at sector 1234 (rcvd 1234, want 4321)", "sdb", "warning"),
+    ("VFS: Dirty inode writeback failed for block device sdb1 (err=-5).", "sdb", "critical"),
+    ("bcache: cached_dev_status_update() I/O disabled on cached dev sdb", "sdb", "critical"),
+    ("md/raid:md5: journal disk is missing, force array readonly", "md5", "critical"),
+    ("nvme nvme2: NVME-FC{0}: Max reconnect attempts (60) reached.", "nvme2", "critical"),
+])  # fmt: skip
+def test_the_words_of_drivers_have_their_weight(text: str, subject: str, severity: str) -> None:
+    assert errors(on_disks((5.0, text)), subject).severity == severity
+
+
 FAILED_MEMBER = "md/raid:md0: Disk failure on sdb, disabling device."
 MDSTAT = """Personalities : [raid6]
 md0 : active raid6 sdb[2](F) sda[0] sdc[1] sdd[3]

@@ -66,6 +66,7 @@ _IMPACTS: Mapping[str, str] = {
     "critical-warning": "The disk reports a fault of its own.",
     "selftest-failed": "The disk found a fault in a test of itself.",
     "member-failed": "The array goes on without it, with less redundancy.",
+    "controller-hot": "The controller throttles, or shuts down to protect itself.",
     "degraded-array": "Another failed disk can lose the data of the array.",
 }
 """Impacts of kinds that differ from those of their effect."""
@@ -161,7 +162,7 @@ def _severity(recent: Sequence[KernelComplaint], limits: Limits) -> Severity | N
     if sum(row.minute or 0 for row in failed) >= limits["storm"]:
         return Severity.CRITICAL
     delays = [row for row in recent if row.effect is LogEffect.DELAYED]
-    timeouts = any(row.kind in {"timeout", "server-silent", "pcie-fatal"} for row in delays)
+    timeouts = any(row.kind in {"timeout", "server-silent", "pcie-fatal", "controller-hot"} for row in delays)
     if failed or timeouts or sum(row.count for row in delays) >= limits["delays"]:
         return Severity.WARNING
     if sum(row.minute or 0 for row in recent) >= limits["notices"]:
