@@ -104,7 +104,10 @@ class Stages:
             self.first_bytes = self.written()
 
     def slow(self) -> None:
-        """Read every slow source again, and note what that takes for each second of its pace."""
+        """Read every slow source again, and note what that takes for each second of its pace.
+
+        Sources that the kernel's events of block devices concern are read by them, and otherwise at their longest pace.
+        """
         total = 0.0
         for collector in seconds.SLOW:
             host = self._node if collector.name == "processes" else self._host
@@ -112,7 +115,7 @@ class Stages:
             began = time.process_time()
             recorded = seconds.read(host, (collector,))
             self._delta.news(recorded)
-            total += (time.process_time() - began) * 1000 / collector.pace
+            total += (time.process_time() - began) * 1000 / collector.longest
         self.times["slow"] = [total] * (self.settled + 1)
 
     def written(self) -> int:

@@ -72,10 +72,11 @@ class PcieFunction(Reading, frozen=True, kw_only=True):
     ] = None
     max_width: Annotated[int | None, Metric("Its lanes", "Maximum link width of the function", setting=True)] = None
     port_max_speed: Annotated[
-        float | None, Metric("Port's speed", "Maximum link speed of the upstream port", "per_second", setting=True)
+        float | None,
+        Metric("Port's speed", "Maximum link speed of the upstream port", "per_second", setting=True, detail=True),
     ] = None
     port_max_width: Annotated[
-        int | None, Metric("Port's lanes", "Maximum link width of the upstream port", setting=True)
+        int | None, Metric("Port's lanes", "Maximum link width of the upstream port", setting=True, detail=True)
     ] = None
 
 

@@ -7,7 +7,6 @@ sixteenth of a device, whereas mdstat advances with every window of sectors.
 from __future__ import annotations
 
 import re
-import zlib
 from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
@@ -141,11 +140,6 @@ _CALMS = 4.0
 """The same for the state of an array in which nothing is wrong: of 200 arrays, it is 800 files."""
 
 
-def _spread(seconds: float, name: str) -> float:
-    """Return a time for an array, so that not all of them are read in the same second."""
-    return seconds * (0.75 + zlib.crc32(name.encode()) % 64 / 128)
-
-
 def _is_known(host: Host, md: mdstat.MdArray) -> bool:
     """Return whether a live node was asked for the shape of this array lately; the evidence is as it was then."""
     works = f"{md.name} synchronizes"
@@ -155,7 +149,7 @@ def _is_known(host: Host, md: mdstat.MdArray) -> bool:
     same = f"shape of {hash(replace(md, bitmap=None))}"  # the pages of a bitmap change all the time
     if host.rests(same) and not host.rests(works):
         return True
-    host.rest(same, _spread(_SHAPES, md.name))
+    host.rest_apart(same, _SHAPES, md.name)
     return False
 
 
@@ -204,7 +198,7 @@ def _state(host: Host, md: mdstat.MdArray, base: str, *, redundant: bool) -> _St
         position = host.number(f"{base}/reshape_position") if rests else None
         found = _State(state, action, low, high, None if position is None else position * _SECTOR)
     if state in _CALM and found.action in {"idle", None} and not found.suspended_to and found.reshape_position is None:
-        host.rest(_calm(md), _spread(_CALMS, md.name))
+        host.rest_apart(_calm(md), _CALMS, md.name)
     return found
 
 

@@ -113,6 +113,7 @@ ORDER = (
     "memory.memory_short",
     "system.clock_stepped",
     "system.cpu_stolen",
+    "system.cpu_saturated",
     "system.tasks_stuck",
     "system.io_stalled",
     "system.load_unexplained",

@@ -213,6 +213,8 @@ class Scene(Struct, frozen=True):
             )
             for r in self.troubled
         ]
+        doubt = self.session.doubt(self.look)
+        entries += [FindingEntry("doubt", None, doubt, self.session.origin.name, faulty=True)] if doubt else []
         unread = not_understood(self.session.origin, self.now)
         entries += [FindingEntry(f"unread:{key}", None, why, key, faulty=True) for key, why in unread.items()]
         said = {run.collector for run in self.troubled}

@@ -24,6 +24,7 @@ class Shape:
     system: float = 0.03
     iowait: float = 0.0
     steal: float = 0.0
+    interrupts: float = 0.0  # share of the first processor's time in software interrupts, beside the others' shares
     load: float = 0.3
     stalled: float = 0.0  # share of time that some task waits for I/O; 0.8 of it all do
     dirty: int = 4200
@@ -80,9 +81,11 @@ class Node:
     def _pass(self) -> None:
         """Let a second pass."""
         shape, rng = self.shape, self._rng
-        for ticks in self._ticks:
+        for number, ticks in enumerate(self._ticks):
             shares = (shape.user, 0.0, shape.system, None, shape.iowait, 0.0, shape.system / 8, shape.steal)
             spent = [0 if part is None else round(100 * part * rng.uniform(0.7, 1.3)) for part in shares]
+            if shape.interrupts and not number:
+                spent = [0, 0, 0, 0, 0, 0, round(100 * shape.interrupts), 0]
             spent[3] = max(0, 100 - sum(spent))
             for index, more in enumerate(spent):
                 ticks[index] += more

@@ -73,7 +73,7 @@ def test_a_healthy_node_beside_another_is_good_where_its_end_is_shown(tmp_path: 
 def test_the_text_report_lists_the_blocks_of_each_node(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = f"Hello,\n\n{SEVERAL['prompts']}\n[root@san2 ~]# megacli -PDList\nFirmware state: Failed\n"
+    text = f"Hello,\n\n{SEVERAL['prompts']}\n[root@san2 ~]# megaraidsas-status\nFirmware state: Failed\n"
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     assert cli.execute(["report", "--from", "-"]) == 0
     said = capsys.readouterr().out
@@ -81,7 +81,7 @@ def test_the_text_report_lists_the_blocks_of_each_node(
     for node in TEXTS:
         assert f"TEXT OF {node}" in said
     assert '"Hello,"' in said
-    assert '"megacli: Firmware state: Failed"' in said
+    assert '"megaraidsas-status: Firmware state: Failed"' in said
 
 
 @pytest.mark.parametrize("name", ["ansible", "pdsh", "clush", "salt", "prompts", "ssh"])

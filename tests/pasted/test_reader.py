@@ -254,11 +254,11 @@ def test_the_output_of_a_command_that_no_source_reads_is_never_good(
 ) -> None:
     good = f"[root@a ~]# cat /proc/mdstat\n{MDSTAT}"
     file = tmp_path / "ticket.txt"
-    file.write_text(f"Hello,\n\n{good}[root@a ~]# megacli -PDList -aALL\nAdapter #0\nFirmware state: Failed\n")
+    file.write_text(f"Hello,\n\n{good}[root@a ~]# megaraidsas-status\nUnit  Status\nu0    DEGRADED\n")
     assert cli.execute(["check", "--from", str(file)]) == UNKNOWN
     said = capsys.readouterr().out
-    assert "no usable data: megacli" in said
-    assert "megacli (no source reads this output (line 9))" in said
+    assert "no usable data: megaraidsas-status" in said
+    assert "megaraidsas-status (no source reads this output (line 9))" in said
     assert 'TEXT NOT UNDERSTOOD: line 1 "Hello,"' in said
     file.write_text(
         f"{good}[root@a ~]# date\nMon Nov 23 12:00:00 UTC 2026\n[root@a ~]# megacli -AdpSetProp\n[root@a ~]# "

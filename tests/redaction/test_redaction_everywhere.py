@@ -113,6 +113,8 @@ STORY = [
     name for name in tenth(1) if not str(name.values[0]).startswith("vm-") and name.values[0] not in RECORDED
 ]  # fmt: skip
 """All that are no recordings; of every tenth of them in every run."""
+WHOLE = {"relapsing-member"}
+"""Stories that are judged with all their frames: spells of one second in eight are counted over minutes."""
 UNSEEN = {"rebuild-stalled", "tasks-stuck", "io-stalled", "slow-device"}
 """Rules that want more frames than are judged here, or a paste without any topology: planting brings some."""
 
@@ -133,7 +135,7 @@ def test_nothing_planted_is_left_in_a_recording_of_a_cluster_and_its_findings_ar
 @pytest.mark.parametrize("name", STORY)
 def test_nothing_planted_is_left_in_a_story_and_its_findings_are_the_same(name: str) -> None:
     origin, course = opened(name)
-    frames = short(course)
+    frames = course if name in WHOLE else short(course)
     planted = Retention(BUILTIN).frames(planting.planted(frames))  # as a capture of others is opened
     origin, planted = unrolled(origin, planted, BUILTIN)
     known = redactor(planted, planting.FQDN)

@@ -81,6 +81,12 @@ def test_a_vlan_whose_interface_is_not_shown_has_the_verdict_itself() -> None:
     assert said.finding("vlan7").title == "LINK DOWN"
 
 
+@pytest.mark.parametrize("state", ["dormant", "testing"])
+def test_a_port_that_is_not_open_is_a_warning(state: str) -> None:
+    shown = files(Nic("eth0", rx_packets=9)) | {f"{CLASS}/eth0/operstate": f"{state}\n"}
+    assert judged(shown).finding("eth0").cause == f"The link has a carrier; its state is {state}."
+
+
 def test_half_duplex_is_a_warning() -> None:
     finding = judged(files(Nic("eth0", duplex="half", rx_packets=9))).finding("eth0")
     assert finding.title == "HALF DUPLEX"

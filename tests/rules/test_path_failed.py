@@ -107,6 +107,27 @@ def test_paths_of_a_map_that_differ_in_size(size: int, is_found: bool) -> None: 
         assert said.ruled_out("mpatha").summary == "2 paths active"
 
 
+@pytest.mark.parametrize(
+    ("refuse", "is_found"),
+    [(("sdb",), True), ((), False), (("sda", "sdb"), False), (("sdb", "dm-0"), False)],
+)
+def test_a_path_that_refuses_writes(refuse: tuple[str, ...], is_found: bool) -> None:  # noqa: FBT001
+    """A map that is read-only itself takes no writes, and if all paths are, the map is."""
+    files = {
+        "list:/sys/block": "dm-0\nsda\nsdb", "/sys/block/dm-0/dm/uuid": "mpath-36001405a",
+        "/sys/block/dm-0/dm/name": "mpatha", "/sys/block/dm-0/dev": "253:0", "/sys/block/sda/dev": "8:0",
+        "/sys/block/sdb/dev": "8:16",
+        **{f"/sys/block/{name}/ro": str(int(name in refuse)) for name in ("dm-0", "sda", "sdb")},
+        command_key(STATUS): "mpatha: 0 131072 multipath 2 0 1 0 1 1 A 0 2 2 8:0 A 0 0 1 8:16 A 0 0 1\n",
+        command_key(TABLE): "mpatha: 0 131072 multipath 0 0 1 1 service-time 0 2 2 8:0 1 1 8:16 1 1\n",
+    }  # fmt: skip
+    said = Judged((DM_STATUS, BLOCKDEV), [PATH_FAILED], [(0.0, files)])
+    if is_found:
+        assert said.finding("mpatha").cause == "Read-only: sdb; the other paths of the map are not."
+    else:
+        said.ruled_out("mpatha")
+
+
 # --- a path that the map lacks ----------------------------------------------------------------------------------
 
 

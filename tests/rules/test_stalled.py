@@ -13,6 +13,7 @@ from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.collectors.devicemapper.suspended import SUSPENDED
 from sdstop.collectors.md.arrays import MDRAID
 from sdstop.collectors.md.members import MDMEMBERS
+from sdstop.collectors.network.interfaces import INTERFACES, NETWORK
 from sdstop.collectors.system.node import NODE
 from sdstop.collectors.system.pressure import PRESSURE
 from sdstop.collectors.system.tasks import TASKS
@@ -20,10 +21,13 @@ from sdstop.core.finding import Finding, Gap, Rule, Severity, Unchecked
 from sdstop.rules.disks.device_hung import DEVICE_HUNG
 from sdstop.rules.disks.device_saturated import DEVICE_SATURATED
 from sdstop.rules.mappings.volume_suspended import VOLUME_SUSPENDED
+from sdstop.rules.network.link_saturated import LINK_SATURATED
 from sdstop.rules.system.io_stalled import IO_STALLED
 from sdstop.rules.system.load_unexplained import LOAD_UNEXPLAINED
 from sdstop.rules.system.tasks_stuck import TASKS_STUCK
 from tests.nodes.frames import Files, Judged, value
+from tests.nodes.network import Nic
+from tests.nodes.network import files as network
 
 COLLECTORS = (TASKS, NODE, PRESSURE, DISKSTATS, BLOCKDEV, SUSPENDED)
 RULES = [DEVICE_HUNG, VOLUME_SUSPENDED, TASKS_STUCK, IO_STALLED, LOAD_UNEXPLAINED]
@@ -344,6 +348,36 @@ def test_a_full_disk_accounts_for_a_backup_as_soon_as_that_is_known() -> None:
     assert (early.gap, early.calm) == (Gap.EARLY, False)
     assert early.reason.endswith("; collecting data: so far sda full of requests")
     assert "explained by device-saturated:sda" in backup(8).ruled_out("load", "load-unexplained").summary
+
+
+def network_backup(seconds: int, *, sent: float = 1.17e8, interval: float = 1.0) -> Judged:
+    """Return a node with 20 programs that write to an NFS server over a link of 1 Gbit/s, served in turn."""
+
+    def shown(n: int) -> Files:
+        place = {"mount": "/srv/backup", "filesystem": "nfs4", "wait": "rpc_wait_bit_killable"}
+        known = [task(70 + k, switches=9 + n, **place) for k in range(20)]
+        done, frames = round(sent * n * interval), round(80_000 * n * interval)
+        card = Nic("eth0", speed=1000, tx_bytes=done, tx_packets=frames, rx_bytes=60 * frames, rx_packets=frames)
+        return {**files(known, full=80.0, load=20.0), **network(card)}
+
+    collectors = (*COLLECTORS, NETWORK, INTERFACES)
+    frames = [(n * interval, shown(n)) for n in range(int(seconds / interval) + 1)]
+    return Judged(collectors, [*RULES, LINK_SATURATED], frames)
+
+
+@pytest.mark.parametrize("interval", [1.0, 15.0])
+def test_a_full_link_accounts_for_a_backup_as_soon_as_that_is_known(interval: float) -> None:
+    for samples in (1, 2):
+        early = network_backup(int(samples * interval), interval=interval).unchecked("load", "load-unexplained")
+        assert (early.gap, early.calm) == (Gap.EARLY, False)
+        assert early.reason.endswith("; collecting data: so far eth0 at the line rate")
+    late = network_backup(int(3 * interval), interval=interval).ruled_out("load", "load-unexplained")
+    assert "explained by link-saturated:eth0" in late.summary
+
+
+@pytest.mark.parametrize("seconds", [1, 2, 6])
+def test_a_link_with_room_does_not(seconds: int) -> None:
+    assert isinstance(network_backup(seconds, sent=9e7).of("load", "load-unexplained"), Finding)
 
 
 @pytest.mark.parametrize("interval", [2.0, 5.0, 15.0])

@@ -107,7 +107,15 @@ def _guest(share: float) -> Scene:
     return Scene(shape, _STARTED + 172_800, 40, [Part.simulated(Shelf(spec), 31, 40)], serving(9.0e6, 12.0e6))
 
 
+def _bound() -> Scene:
+    """Let the only queue of a network card be served by the first processor."""
+    spec = ArraySpec(level=Level.RAID0, disks=4, chunk=512 * KIB, member_size=931 * GIB, random=Random(rate=60.0))
+    shape = Shape("gate3", cpus=8, user=0.05, system=0.04, interrupts=0.99, load=1.4)
+    return Scene(shape, _STARTED + 259_200, 40, [Part.simulated(Shelf(spec), 32, 40)], serving(9.0e6, 12.0e6))
+
+
 STORIES: Stories = {
+    "interrupts-bound": _bound,
     "guest-starved": lambda: _guest(0.4),
     "guest-served": lambda: _guest(0.02),
     "clone-convoy": _clone_convoy,

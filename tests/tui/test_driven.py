@@ -192,7 +192,7 @@ STORIES: dict[str, Sequence[tuple[str, tuple[Part, ...]]]] = {
                "Suspect: memory, by arithmetic", "4 HBAs 25.1%")),
     ),
     "clone-convoy": (
-        ("", ("!CRIT CONVOY: queue moving between members", "4.70 of 23 columns busy while 10.7 requests wait",
+        ("", ("!CRIT CONVOY: queue moving between members", "4.69 of 23 columns busy while 10.7 requests wait",
               "Requests take 46.3 ms on the hot column, 3.50 ms on the others.", "10 x qemu-img",
               "md0: queue per mirror pair, 60 s", "79.2 100%", "v opens 2 Disks")),
         ("v", ("!md0  convoy!  raid10 near=2  46 disks  512K chunk", "QUEUE, last")),

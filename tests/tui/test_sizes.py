@@ -25,7 +25,7 @@ Facts = tuple[tuple[str, ...], ...]
 FIELD: Mapping[str, Mapping[str, Facts]] = {
     "clone-convoy": {
         "1": (
-            ("!CRIT CONVOY: queue moving between members  md0", "why  4.70 of 23 columns busy", "sda"),
+            ("!CRIT CONVOY: queue moving between members  md0", "why  4.69 of 23 columns busy", "sda"),
             ("do   Run fewer copies, clones or scans at once: 10 x qemu-img.", " sdac-sdaf ", "79.2 100%", "w ms util"),
             ("longest queue, times the mean", "8.08 > 2.30", "adds 1.81 of 11.4 ms", "28100", "peers", "x44"),
         ),

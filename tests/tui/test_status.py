@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 from rich.cells import cell_len
 
 from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked
@@ -40,6 +41,15 @@ async def test_a_quiet_node_has_a_neutral_chip() -> None:
         assert "playbg" in roles(chip.style)
         used = {role for s in shown.segments()[0] for role in roles(s.style)}
         assert not used & {"crit", "warn", "critbg", "warnbg"}
+
+
+async def test_a_moment_without_a_sample_is_not_called_good() -> None:
+    session = Node().session(3, says(FINE, UNRECORDED))
+    session.origin = replace(session.origin, late="no sample at the time chosen: the newest is 40s older")
+    async with screen(session) as shown:
+        assert "no problem found" not in shown.lines()[0]
+        assert "   1 ?  1 pass" in shown.lines()[0]
+        assert any("no sample at the time chosen: the newest is 40s older" in line for line in shown.lines()[1:12])
 
 
 @pytest.mark.parametrize("verdicts", [(FINE, BLIND), (BLIND,), ()])

@@ -327,7 +327,7 @@ async def test_why_has_the_numbers_and_the_picture_beside_the_text_of_a_wide_scr
     async with screen(story("clone-convoy").session, (160, 48)) as shown:
         text = await shown.press("enter")
         assert "!CRIT CONVOY: queue moving between members  md0" in text
-        assert "   why  4.70 of 23 columns busy" in text
+        assert "   why  4.69 of 23 columns busy" in text
         assert "8.08 > 2.30" in shown.line("longest queue, times the mean")
         assert "md0: queue per mirror pair, 60 s" in text
         assert "79.2 100%" in shown.line(" sdac sdad ")

@@ -8,7 +8,6 @@ from collections.abc import Set as AbstractSet
 from msgspec import Struct
 
 from sdstop.analysis.members.column import Second, StripeLimits, StripeMember
-from sdstop.analysis.members.evenness import is_whole
 from sdstop.analysis.members.member_waits import (
     ALL,
     READS,
@@ -105,7 +104,11 @@ def slowest(
 
 def _is_whole(seconds: Sequence[Second]) -> bool:
     """Return whether the source prints one wait of reads and writes together."""
-    return bool(seconds) and seconds[-1].once("whole", lambda: is_whole(seconds[-1]))
+
+    def of(second: Second) -> bool:
+        return any(member.any_wait is not None for column in second.columns for member in column.members)
+
+    return bool(seconds) and seconds[-1].once("whole", lambda: of(seconds[-1]))
 
 
 def times(seconds: Sequence[Second], wait: Wait, limits: StripeLimits) -> float | None:

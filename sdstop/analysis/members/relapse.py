@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from sdstop.analysis.members.column import Second, StripeLimits
+from sdstop.analysis.members.evenness import spread
 from sdstop.analysis.members.member_waits import ALL, answered, median_without, requests_of
 from sdstop.analysis.members.peer_samples import GroupColumns, holds_since, recent, seconds_of
 from sdstop.core.averages import median
@@ -99,8 +100,11 @@ _NONE: Far = {}
 
 
 def _of(second: Second, limits: StripeLimits, *, rotational: bool) -> Far:
+    waited = spread(second, limits.slow_ios)
+    if waited is not None and waited.any[1] < limits.slow_far * waited.any[0]:
+        return _NONE
     row = answered(second, ALL, limits.slow_ios, frozenset())
-    if len(row.disks) < 2 or max(row.waits) < limits.slow_far * min(row.waits):
+    if len(row.disks) < 2 or row.longest < limits.slow_far * row.shortest:
         return _NONE
     waits = dict(zip(row.disks, row.waits, strict=True))
     rates = {name: requests_of(member) for name, member in row.disks.items()}

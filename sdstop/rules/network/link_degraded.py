@@ -33,6 +33,8 @@ from sdstop.core.joins import Naming
 _KINDS = frozenset({"physical", "team"})
 """Kinds of interfaces that are judged, and slaves of bonds of any kind; bond-unbalanced compares their rates."""
 _AWAY = frozenset({"down", "lowerlayerdown"})
+_CLOSED = frozenset({"dormant", "testing", "notpresent"})
+"""States with a carrier and without traffic (RFC 2863): an 802.1X port that was not authorized is dormant."""
 _VLAN = "vlan"
 _UNREACHABLE = "Peers behind this interface can be unreachable."
 
@@ -71,6 +73,9 @@ def _judged(window: Window, row: Interface, slaves: dict[str, BondSlave], limits
     slave = slaves.get(row.interface)
     if _is_away(row) or (slave is not None and slave.link == "down"):
         return _down(window, row, slave)
+    if row.operstate in _CLOSED:
+        closed = ("LINK NOT OPEN for traffic", f"The link has a carrier; its state is {row.operstate}.")
+        return _finding(window, row, closed, "No frames pass until the port is open.", None, Damage.AVAILABILITY)
     flaps = _flaps(window, row, slave)
     hourly = _hourly(window, row) if flaps else None
     often = hourly is not None and hourly >= limits["hourly"]

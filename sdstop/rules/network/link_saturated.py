@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from msgspec import Struct
-
+from sdstop.analysis.network.line import FULL, READINGS, LineShare, has_line, line_share
 from sdstop.collectors.network.interfaces import Interface, InterfaceActivity
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
@@ -25,34 +24,18 @@ from sdstop.core.finding import (
 )
 from sdstop.core.history import Window
 
-WIRE = 24
-"""Uncounted bytes per Ethernet frame on the wire: preamble 8, checksum 4, gap 12."""
-
-
-def _has_line(interface: Interface) -> bool:
-    """Return whether an interface has a line of its own that is up."""
-    return interface.kind == "physical" and interface.active
-
-
-class _Share(Struct, frozen=True):
-    """Share of the line rate by direction in one sample; half duplex counts both directions in each."""
-
-    rx: float
-    tx: float
-
-    @property
-    def most(self) -> float:
-        return max(self.rx, self.tx)
-
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
-    moments = window.moments(InterfaceActivity)[-int(limits["readings"]) :]
     for interface in sorted(window.rows(Interface).values(), key=lambda row: row.interface):
         # A bond depends on its slaves, which are checked; other kinds have no line of their own.
-        if not _has_line(interface):
+        if not has_line(interface):
             continue
         name, speed = interface.interface, interface.speed
-        rows = [row for row in (moment.rows.get(name) for moment in moments) if row is not None]
+        rows = [
+            row
+            for moment in window.moments(InterfaceActivity)[-int(limits["readings"]) :]
+            if (row := moment.rows.get(name)) is not None
+        ]
         if speed is None:
             used = any(row.rx_packets_per_second or row.tx_packets_per_second for row in rows)
             yield Unchecked("link speed unknown to the kernel", name, calm=not used)
@@ -60,7 +43,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if len(rows) < limits["readings"]:
             yield Unchecked(f"collecting data: {len(rows)} of {limits['readings']:g} samples", name, gap=Gap.EARLY)
             continue
-        shares = [_share(row, speed, half=interface.duplex == "half") for row in rows]
+        shares = [line_share(row, interface, speed) for row in rows]
         if min(s.rx for s in shares) > limits["share"] or min(s.tx for s in shares) > limits["share"]:
             yield _saturated(window, interface, shares, rows[-1], limits)
         else:
@@ -72,14 +55,8 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             )
 
 
-def _share(row: InterfaceActivity, speed: int, *, half: bool) -> _Share:
-    rx = (row.rx_bytes_per_second + WIRE * row.rx_packets_per_second) / speed
-    tx = (row.tx_bytes_per_second + WIRE * row.tx_packets_per_second) / speed
-    return _Share(rx + tx, rx + tx) if half else _Share(rx, tx)
-
-
 def _saturated(
-    window: Window, interface: Interface, shares: list[_Share], row: InterfaceActivity, limits: Limits
+    window: Window, interface: Interface, shares: list[LineShare], row: InterfaceActivity, limits: Limits
 ) -> Finding:
     name = interface.interface
     rx, tx = min(s.rx for s in shares), min(s.tx for s in shares)
@@ -128,7 +105,7 @@ def _now(window: Window, interface: Interface) -> float:
     row = window.get(InterfaceActivity, interface.interface)
     if row is None or interface.speed is None or not interface.active:
         return float("inf")
-    return _share(row, interface.speed, half=interface.duplex == "half").most
+    return line_share(row, interface, interface.speed).most
 
 
 def _advice(interface: Interface, *, idle: bool) -> Iterator[Advice]:
@@ -152,10 +129,10 @@ LINK_SATURATED = Rule(
     _check,
     (Interface, InterfaceActivity),
     (
-        Threshold("share", 0.85, "utilization above which the link is saturated (on-wire frame size)", "ratio"),
-        Threshold("readings", 3.0, "consecutive samples that must show it"),
+        Threshold("share", FULL, "utilization above which the link is saturated (on-wire frame size)", "ratio"),
+        Threshold("readings", float(READINGS), "consecutive samples that must show it"),
     ),
-    covers=(Covers(Interface, where=_has_line),),
+    covers=(Covers(Interface, where=has_line),),
     many="are saturated",
     view="network",
     explains=(

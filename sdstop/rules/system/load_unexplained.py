@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from sdstop.analysis.disks.saturation import FEWEST, SaturatedDevice, saturated, suffice
 from sdstop.analysis.members.peer_samples import SECONDS, recent
+from sdstop.analysis.network.line import full_so_far
 from sdstop.analysis.tasks.stalled import EXPLAINED_BY, HELD, LOAD_RULE, LOADS, accounts, unaccounted
 from sdstop.collectors.system.node import LOADAVG, STAT, Node
 from sdstop.collectors.system.pressure import Pressure
@@ -77,6 +78,10 @@ def _check(window: Window, limits: Limits, findings: Sequence[Finding]) -> Itera
     if full and added(each.queue for each in full) >= HELD * most:
         names = human.listed([each.device for each in full], _NAMED)
         yield Unchecked(f"{_said(load)}; collecting data: so far {names} full of requests", SUBJECT, gap=Gap.EARLY)
+        return
+    if lines := full_so_far(window):
+        names = human.listed(lines, _NAMED)
+        yield Unchecked(f"{_said(load)}; collecting data: so far {names} at the line rate", SUBJECT, gap=Gap.EARLY)
         return
     early = window.seconds < _SETTLED
     yield Finding(

@@ -29,6 +29,7 @@ from sdstop.core.history import Window
 from sdstop.rules.paths.path_failed.beside import beside_finding, disks_beside
 from sdstop.rules.paths.path_failed.nvme import namespaces
 from sdstop.rules.paths.path_failed.preferred import better_paths, held, not_preferred
+from sdstop.rules.paths.path_failed.read_only import refusing_finding, refusing_paths
 
 _GRACE = 0.5
 
@@ -41,6 +42,9 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         sizes = _sizes(window, row)
         if row.active == row.paths and len(set(sizes.values())) > 1:
             yield _unequal(window, row, sizes)
+            continue
+        if row.active == row.paths and (refusing := refusing_paths(window, row)):
+            yield refusing_finding(window, row, refusing)
             continue
         if row.active == row.paths and row.paths and (others := disks_beside(window, row)):
             yield beside_finding(window, row, others)

@@ -1,0 +1,1 @@
+"""Networks: how full their lines are."""
