@@ -98,11 +98,13 @@ def idle(scratch: Path, effort: Effort) -> Iterator[Claim]:
 def added(scratch: Path, effort: Effort) -> Iterator[Claim]:
     """Yield what health, kernel log, space, paths and memory traffic add to this machine's exporter in ten minutes.
 
-    Two exporters run in the same seconds, one without those sources. Child processes count.
+    Two exporters run in the same seconds, one without those sources. Child processes count. The counters of disks stand
+    still, where that is possible: work of other programs would wake the node, and every source be read each second.
     """
-    del scratch
     without = [collector.name for collector in BUILTIN if collector.name not in ADDED]
     commands = {"all": _export(), "without": _export("--collectors", ",".join(without))}
+    if subjects.can_cover():
+        commands = {name: (subjects.at_rest(scratch, argv), port) for name, (argv, port) in commands.items()}
     with contextlib.ExitStack() as stack:
         targets = [
             Target(stack.enter_context(Subject(name, argv)), port) for name, (argv, port) in commands.items()

@@ -38,6 +38,14 @@ def below(root: Path, argv: Sequence[str]) -> list[str]:
     return ["unshare", "--mount", "sh", "-c", " && ".join([*binds, 'exec "$@"']), str(root), *argv]
 
 
+def at_rest(scratch: Path, argv: Sequence[str]) -> list[str]:
+    """Return what runs a program that sees disks without work, whatever else this machine does. Wants root."""
+    counters = scratch / "diskstats"
+    if not counters.exists():
+        counters.write_bytes(Path("/proc/diskstats").read_bytes())
+    return ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" /proc/diskstats && exec "$@"', str(counters), *argv]
+
+
 @contextlib.contextmanager
 def as_node(root: Path, argv: Sequence[str]) -> Iterator[list[str]]:
     """Give what runs a program where /proc and /sys are the tree and nothing else, as on the node. Wants root.

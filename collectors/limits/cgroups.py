@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from sdstop.collectors.limits.controlgroup import (
     OWN_FILES,
@@ -26,6 +26,7 @@ from sdstop.collectors.limits.controlgroup import (
 from sdstop.core.collector import Collector, Need, Question
 from sdstop.core.columns import Batch
 from sdstop.core.host import Absent, Host, Malformed, TimedOut, Unreadable
+from sdstop.core.model import Reading
 from sdstop.readings.disk import device_name
 from sdstop.readings.limit import CGROUP, READ, USE, WRITE, Limit, limited
 
@@ -36,17 +37,19 @@ DEEPEST = 16
 """Maximum depth of groups searched in captures that have only files."""
 
 
-def read(host: Host) -> Iterable[Batch]:
-    """Yield a row for each group, device and direction with a limit. Raise Absent if no group has one."""
+def read(host: Host) -> Iterable[Reading]:
+    """Return a row for each group, device and direction with a limit. Raise Absent if no group has one.
+
+    This call only reads; rows are made when they are consumed, which a sampler never does.
+    """
     v2, v1 = _limited(host)
-    found = _Found(host)
-    for path in v2:
-        _version2(found, path)
-    for path in v1:
-        _version1(found, path)
-    if not found.rows:
+    groups = [group for path in v2 if (group := _version2(host, path)) is not None]
+    groups += [group for path in v1 if (group := _version1(host, path)) is not None]
+    if not groups:
         raise Absent(ROOT, "no cgroup I/O limits")
-    yield found.batch()
+    numbers = dict.fromkeys(number for group in groups for number in group.throttles)
+    devices = {number: host.target(f"/sys/dev/block/{number}") or _called(host, number) for number in numbers}
+    return _batches(host, groups, {number: device_name(name) if name else number for number, name in devices.items()})
 
 
 def limited_groups(host: Host) -> dict[str, Any]:
@@ -121,55 +124,68 @@ _STILL = (
 """Fields that change only with a limit; the others are counters."""
 
 
-class _Found:
-    """Limits of the groups read so far: the constant fields of each row, and a column for each counter."""
+class _Group(NamedTuple):
+    """Files of a group: its limits, the text of its requests and bytes so far, and keys of evidence.
 
-    def __init__(self, host: Host) -> None:
-        self.host = host
-        self.rows: list[_Row] = []
-        self._requests: list[int | None] = []
-        self._bytes: list[int | None] = []
-        self._stalled: list[float | None] = []
-        self._devices: dict[str, str] = {}
+    Version 2 has requests and bytes in one file. `pressure` is a key with its text; `origins` are the keys of the
+    limits on reads and on writes, `used` that of the use.
+    """
 
-    def add(
-        self,
-        path: str,
-        throttles: Throttles,
-        passed: Mapping[str, GroupIoTotals] | None,
-        pressure: float | None,
-        origins: tuple[str, str],
-        used: str,
-    ) -> None:
-        """Add the limits of a group: `origins` are the keys of those on reads and on writes, `used` that of the use."""
-        for number, ways in throttles.items():
-            device = self._device(number)
-            # A device without a line in io.stat received no requests from this group.
+    path: str
+    throttles: Throttles
+    requests: str | None
+    moved: str | None
+    pressure: tuple[str, str]
+    origins: tuple[str, str]
+    used: str
+
+
+def _batches(host: Host, groups: Sequence[_Group], devices: Mapping[str, str]) -> Iterator[Batch]:
+    """Yield all rows; a device without a line in io.stat received no requests from a group."""
+    found: list[_Row] = []
+    requests: list[int | None] = []
+    moved: list[int | None] = []
+    stalled: list[float | None] = []
+    for group in groups:
+        key = group.used
+        try:
+            passed = _passed(group)
+            key, text = group.pressure
+            pressure = parse_pressure(text)
+        except Malformed:
+            host.maybe(key)  # the evidence that is not understood is the one read last
+            raise
+        for number, ways in group.throttles.items():
             done = passed.get(number, _NOTHING) if passed is not None else None
-            rows = _still(path, number, device, ways, origins, used if done is not None else "")
-            self.rows += rows
+            used = group.used if done is not None else ""
+            rows = _still(group.path, number, devices[number], ways, group.origins, used)
+            found += rows
             for row in rows:
                 reads = row[3] == READ
-                self._requests.append(None if done is None else done.reads if reads else done.writes)
-                self._bytes.append(None if done is None else done.read_bytes if reads else done.write_bytes)
-                self._stalled.append(pressure)
+                requests.append(None if done is None else done.reads if reads else done.writes)
+                moved.append(None if done is None else done.read_bytes if reads else done.write_bytes)
+                stalled.append(pressure)
+    if not found:  # a live node was not asked for limits, and is read for its evidence alone
+        return
+    values: dict[str, list[Any]] = {"used_requests": requests, "used_bytes": moved, "stalled": stalled}
+    for name, column in zip(_STILL, zip(*found, strict=True), strict=True):
+        values[name] = list(column)
+    yield Batch(Limit, values)
 
-    def batch(self) -> Batch:
-        """Return all rows."""
-        values: dict[str, list[Any]] = {
-            "used_requests": self._requests, "used_bytes": self._bytes, "stalled": self._stalled,
-        }  # fmt: skip
-        for name, column in zip(_STILL, zip(*self.rows, strict=True), strict=True):
-            values[name] = list(column)
-        return Batch(Limit, values)
 
-    def _device(self, number: str) -> str:
-        """Return the name of a device, or its number."""
-        known = self._devices.get(number)
-        if known is None:
-            name = self.host.target(f"/sys/dev/block/{number}") or _called(self.host, number)
-            known = self._devices[number] = device_name(name) if name else number
-        return known
+def _passed(group: _Group) -> Mapping[str, GroupIoTotals] | None:
+    """Return requests and bytes of a group by device; None if they are unknown. Raises Malformed."""
+    if group.requests is None:
+        return None
+    if group.moved is None:
+        return parse_stat(group.requests)
+    counts, sizes = parse_service(group.requests, "io_serviced"), parse_service(group.moved, "io_service_bytes")
+    return {
+        number: GroupIoTotals(
+            counts[number][0], sizes.get(number, (0, 0))[0], counts[number][1], sizes.get(number, (0, 0))[1]
+        )
+        for number in counts
+    }
 
 
 _NOTHING = GroupIoTotals()
@@ -192,38 +208,29 @@ def _still(
     )  # fmt: skip
 
 
-def _version2(found: _Found, path: str) -> None:
-    host, base = found.host, f"{ROOT}{path}"
+def _version2(host: Host, path: str) -> _Group | None:
+    base = f"{ROOT}{path}"
     limits, used = f"{base}/io.max", f"{base}/io.stat"
     throttles: Throttles = {}
     if not host.rests(limits):
         throttles = _throttles(host.maybe(limits) or "")
         if not throttles:
-            return
+            return None
         host.rest_apart(limits, AGAIN, path)  # new limits are searched for as often
-    stat = host.maybe(used)
-    passed = parse_stat(stat) if stat is not None else None
-    pressure = parse_pressure(host.maybe(f"{base}/io.pressure") or "")
-    found.add(path, throttles, passed, pressure, (limits, limits), used)
+    pressure = f"{base}/io.pressure"
+    moved = host.maybe(used)
+    return _Group(path, throttles, moved, None, (pressure, host.maybe(pressure) or ""), (limits, limits), used)
 
 
-def _version1(found: _Found, path: str) -> None:
-    host, base = found.host, f"{V1}{path}/blkio.throttle."
+def _version1(host: Host, path: str) -> _Group | None:
+    base = f"{V1}{path}/blkio.throttle."
     texts = {name: host.maybe(f"{base}{name}_device") or "" for name in THROTTLES}
     throttles = joined({name: parse_device(text, name) for name, text in texts.items()})
     if not throttles:
-        return
+        return None
     requests, moved = host.maybe(f"{base}io_serviced"), host.maybe(f"{base}io_service_bytes")
-    passed = None
-    if requests is not None and moved is not None:
-        counts, sizes = parse_service(requests, "io_serviced"), parse_service(moved, "io_service_bytes")
-        passed = {
-            number: GroupIoTotals(
-                counts[number][0], sizes.get(number, (0, 0))[0], counts[number][1], sizes.get(number, (0, 0))[1]
-            )
-            for number in counts
-        }
-    pressure = parse_pressure(host.maybe(f"{UNIFIED}{path}/io.pressure") or "") if path else None
+    pressure = f"{UNIFIED}{path}/io.pressure"
+    text = (host.maybe(pressure) or "") if path else ""
     reads, writes = (
         next(
             (f"{base}{way}_{unit}_device" for unit in ("iops", "bps") if texts[f"{way}_{unit}"]),
@@ -231,7 +238,10 @@ def _version1(found: _Found, path: str) -> None:
         )
         for way in (READ, WRITE)
     )
-    found.add(path, throttles, passed, pressure, (reads, writes), f"{base}io_serviced")
+    known = requests is not None and moved is not None
+    return _Group(
+        path, throttles, requests if known else None, moved, (pressure, text), (reads, writes), f"{base}io_serviced"
+    )
 
 
 CGROUPS = Collector(
@@ -249,4 +259,5 @@ CGROUPS = Collector(
     ),
     deadline=4.0,
     derives=(USE,),
+    eager=True,
 )

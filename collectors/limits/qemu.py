@@ -90,5 +90,6 @@ QEMU = Collector(
     ),
     PACE,
     deadline=5.0,
+    resting=120.0,
     derives=(USE,),
 )

@@ -224,7 +224,7 @@ PROCESSES = Collector(
     (Question(QUESTION, "which processes do the I/O", "root, for other users' processes", keep=kept_answer),),
     PACE,
     deadline=10.0,
-    resting=60.0,
+    resting=120.0,
     derives=(Derivation(ProcessIo, ProcessActivity, rate), Derivation(StorageThread, StorageThreadActivity, at_work)),
     lacks=lacks,
     eager=True,

@@ -111,24 +111,36 @@ class ForwardPass:
         near, self._near = self._near, None
         session = self._session
         if near is not None and near - session.frames_seen > _FAR and not any(near in s.range for s in self._scouted):
-            self._scout = _Scout(session, near)
-            self._scouted = [*self._scouted[1 - _MOST_SCOUTS :], self._scout]
+            self._leave()
+            self._scout = made = _Scout(session, near)
+            others = [s for s in self._scouted if s.range[0] < made.range[0] or s.range[-1] > made.range[-1]]
+            self._scouted = [*others[1 - _MOST_SCOUTS :], made]
         scout = self._scout
         if scout is None:
             return False
-        is_left = session.guard.call(Part.FRAME, "frame", scout.step, lambda _: False)
-        if not is_left:
-            self._scout = None
-        if not is_left or len(scout.session.diagnosis.episodes) != len(scout.episodes):
+        if not session.guard.call(Part.FRAME, "frame", scout.step, lambda _: False):
+            self._leave()
+        elif scout.has_news:
             scout.note()
             session.scouted = [episode for each in self._scouted for episode in each.episodes]
-        if not is_left:
-            session.scouted_times = [each.times for each in self._scouted]
         return True
+
+    def _leave(self) -> None:
+        """End the current scout, if there is one, at its last frame or because another moment was chosen."""
+        if self._scout is None:
+            return
+        self._scout.end()
+        self._scout = None
+        self._scouted = [each for each in self._scouted if each.range]
+        self._session.scouted = [episode for each in self._scouted for episode in each.episodes]
+        self._session.scouted_times = [each.times for each in self._scouted]
 
 
 class _Scout:
-    """Judgement of the minutes around a frame, by a session of its own that begins there."""
+    """Judgement of the minutes around a frame, by a session of its own that begins there and is released at its end.
+
+    `range` has the frames that it judges, then those that it judged.
+    """
 
     def __init__(self, session: Session, index: int) -> None:
         self._timeline = session.timeline
@@ -137,11 +149,11 @@ class _Scout:
         self.range = range(first, min(self._timeline.at(at + AFTER) + 1, first + MOST_SCOUTED))
         self.episodes: list[Episode] = []
         diagnosis = session.diagnosis
-        self.session = Session(
+        self._session = Session(
             session.origin, session.collectors, session.rules, diagnosis.configured, remember=0.0,
             policy=diagnosis.policy,
         )  # fmt: skip
-        self.session.diagnosis.pause = diagnosis.pause
+        self._session.diagnosis.pause = diagnosis.pause
 
     @property
     def times(self) -> tuple[float, float]:
@@ -149,15 +161,27 @@ class _Scout:
         frames = self._timeline.frames
         return frames[self.range[0]].monotonic + KEEP, frames[self.range[-1]].monotonic
 
+    @property
+    def has_news(self) -> bool:
+        """Whether episodes began since they were noted."""
+        return len(self._session.diagnosis.episodes) != len(self.episodes)
+
     def step(self) -> bool:
         """Judge the next frame; return whether there are more."""
-        index = self.range[self.session.frames_seen]
+        index = self.range[self._session.frames_seen]
         first = index == self.range[0]
-        self.session.feed(self._timeline.recall(index, index + 1)[0] if first else self._timeline.frame(index))
-        return self.session.frames_seen < len(self.range)
+        self._session.feed(self._timeline.recall(index, index + 1)[0] if first else self._timeline.frame(index))
+        return self._session.frames_seen < len(self.range)
 
     def note(self) -> None:
         """Take over the episodes so far; active ones are known up to the last frame."""
-        now = self.session.head().now
-        ordered = self.session.diagnosis.ordered()
+        now = self._session.head().now
+        ordered = self._session.diagnosis.ordered()
         self.episodes = [replace(e, ended=now.monotonic) if e.until is None else e for e in ordered]
+
+    def end(self) -> None:
+        """Judge no more frames, and release the session: it holds the samples of a minute and all that is known."""
+        if self._session.latest is not None:
+            self.note()
+        self.range = self.range[: self._session.frames_seen]
+        del self._session

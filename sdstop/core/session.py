@@ -345,6 +345,9 @@ class Session:
                 raise Superseded
             self._add(history, replay, frame)
         self._back = replay, history
+        for look in tuple(self._looks):  # those of another place hold the samples of a minute each
+            if look.now.number not in history.numbers:
+                self._looks.remove(look)
         window = history.window_at(number, KEEP, evidence)
         assert window is not None  # noqa: S101  # at least one frame was recalled
         return window

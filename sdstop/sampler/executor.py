@@ -17,7 +17,7 @@ BLINK = 0.005
 """Seconds for which queued tasks wait before the current one is checked, and between checks."""
 STALLED = 0.05
 """Seconds without CPU time after which a task counts as waiting, wherever it waits."""
-GREEDY = 0.25
+GREEDY = 0.1
 """Seconds of CPU time after which queued tasks no longer wait for the current one."""
 
 

@@ -28,7 +28,7 @@ from sdstop.collectors.limits.controlgroup import (
     parse_stat,
 )
 from sdstop.core.collector import Question
-from sdstop.core.columns import Columns
+from sdstop.core.columns import Batch, Columns
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Severity
 from sdstop.core.host import Absent, Failed, Malformed
@@ -36,6 +36,7 @@ from sdstop.node import folders
 from sdstop.node.live import LiveHost
 from sdstop.rules.limits import volume_qos_saturated
 from sdstop.rules.limits.volume_qos_saturated import VOLUME_QOS_SATURATED
+from sdstop.sampler.runner import run
 from tests.nodes.frames import Files, Judged, value
 from tests.nodes.resting import RestingHost
 
@@ -44,7 +45,8 @@ V1 = "/sys/fs/cgroup/blkio"
 
 
 def limits(files: Mapping[str, str]) -> list[Any]:
-    return [row for batch in read(EvidenceHost.of(files)) for row in Columns(batch.of, batch.values).values()]
+    batches = [batch for batch in read(EvidenceHost.of(files)) if isinstance(batch, Batch)]
+    return [row for batch in batches for row in Columns(batch.of, batch.values).values()]
 
 
 def test_io_max() -> None:
@@ -329,3 +331,21 @@ def test_a_limit_is_read_as_seldom_as_limits_are_searched_for() -> None:
             list(read(host))
         assert {key.rpartition("/")[2] for key in host.touched if "/a.slice/io." in key} - {"io.pressure"} == expected
     assert 7.5 <= host.rested[f"{V2}/a.slice/io.max"] <= 12.5
+
+
+def test_a_sampler_keeps_looking_at_groups_whose_limits_it_knows() -> None:
+    """A source that finds nothing is asked less often; at rest, io.max is not read, and counters are."""
+    host = RestingHost()
+    host.apply(EvidenceHost.of(GROUP).state.values())
+    assert [run(CGROUPS, host) for _ in range(3)] == [True, True, True]
+    bare = RestingHost()
+    bare.apply(EvidenceHost.of({**GROUP, f"{V2}/a.slice/io.max": ""}).state.values())
+    assert not run(CGROUPS, bare)
+
+
+@pytest.mark.parametrize(("file", "text"), [("io.stat", "254:0 rbytes=x"), ("io.pressure", "some avg10=0 total=x")])
+def test_the_file_that_is_not_understood_is_named(file: str, text: str) -> None:
+    files = {**GROUP, f"{V2}/a.slice/{file}": text, f"{V2}/z.slice/io.max": GROUP[f"{V2}/a.slice/io.max"],
+             f"answer:{LIMITED}": json.dumps({"v1": [], "v2": ["/a.slice", "/z.slice"], "groups": 2})}  # fmt: skip
+    run_ = Judged((CGROUPS,), [], [(0.0, files)]).window.now.runs["cgroups"]
+    assert f'/a.slice/{file} begins "{text}"' in run_.reason

@@ -17,6 +17,7 @@ from sdstop.cli.watch import Watch
 from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark
 from sdstop.core.forward import ForwardPass
+from sdstop.core.history import KEEP
 from sdstop.core.period import Period, between
 from sdstop.core.session import Session
 from sdstop.core.timeline import RING_SECONDS, OpenedTimeline, Timeline
@@ -214,6 +215,28 @@ def test_a_node_is_not_good_where_its_recording_is_damaged(tmp_path: Path) -> No
     done = run("check", "--from", str(path))
     assert done.returncode == 3
     assert done.stdout.startswith("SDSTOP UNKNOWN - no sample at this moment: the recording is damaged")
+
+
+def test_a_moment_that_is_left_early_is_not_called_judged() -> None:
+    session = Session(ORIGIN, (), (), timeline=OpenedTimeline(frames(range(5000), START, 1000.0)))
+    forward = ForwardPass(session)
+    forward.near(1500)
+    assert all(forward._scouting() for _ in range(200))
+    assert not session.scouted_times
+    forward.near(4000)
+    while forward._scouting():
+        pass
+    early, late = session.scouted_times
+    assert early == (1000.0 + 900 + KEEP, 1000.0 + 900 + 199)
+    assert late == (1000.0 + 3400 + KEEP, 1000.0 + 4600)
+    assert session.knows(2000.0, 2050.0)
+    assert not session.knows(2000.0, 2150.0)
+    assert not any(hasattr(scout, "_session") for scout in forward._scouted)
+    forward.near(1500)  # it was not judged
+    assert forward._scouting()
+    forward.near(4100)  # it was
+    assert forward._scouting()
+    assert len(forward._scouted) == 2  # all of the early one is judged again
 
 
 @pytest.mark.parametrize("name", ["part", "part.tar.gz"])
