@@ -54,7 +54,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             if better:
                 yield _detour(window, row, limits, used, better)
                 continue
-            if row.paths == 1 and (most := _most_paths(window)) > 1:
+            if row.paths == 1 and (most := _most_paths(window)) > 1 and not _is_elsewhere(window, row):
                 yield _alone(window, row, most)
                 continue
             yield RuledOut(row.mapping, f"{human.plural(row.paths, 'path')} active")
@@ -71,6 +71,14 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 
 def _most_paths(window: Window) -> int:
     return max((row.paths or 0 for row in window.rows(MultipathState).values()), default=0)
+
+
+def _is_elsewhere(window: Window, row: MultipathState) -> bool:
+    """Return whether another path to the same disk is used without the map: path-used-directly judges it."""
+    paths = {each.path for each in window.where(MultipathPath, "mapping", row.mapping)}
+    disks = window.rows(BlockDevice).values()
+    names = {disk.own_wwn for disk in disks if disk.device in paths} - {None}
+    return any(disk.own_wwn in names and disk.device not in paths for disk in disks if disk.kind == "disk")
 
 
 def _alone(window: Window, row: MultipathState, most: int) -> Finding:
