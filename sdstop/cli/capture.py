@@ -19,7 +19,7 @@ from sdstop.cli.watch import Watch
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.core.ending import end_soon
 from sdstop.core.evidence import Frame
-from sdstop.core.format import plural, safe
+from sdstop.core.format import first_of, plural, safe
 from sdstop.core.joins import Naming
 from sdstop.core.session import Session
 from sdstop.exporters.capture import NOTHING, CaptureWriter, Conclusions, Unwritable, conclusions
@@ -41,6 +41,8 @@ def run(options: argparse.Namespace) -> int:
                 collectors=origin.collectors,
             ) as writer:  # fmt: skip
                 frames = _record(watch, judging, writer, ended, options.duration)
+                if not frames and not ended.code:
+                    raise Problem("no frame of the period can be read")
                 if not frames:
                     raise Problem("interrupted before the first frame", ended.code)
                 concluded = _concluded(judging, ended)
@@ -51,7 +53,8 @@ def run(options: argparse.Namespace) -> int:
     early = ", interrupted" if ended.code else ""
     blind = ", without findings; `sdstop --from` computes them" if concluded is NOTHING else ""
     part = f" of one of {len(watch.nodes)} nodes" if watch.nodes else ""
-    late = f"; {origin.late}" if origin.late else ""
+    faults = first_of(watch.recorded.faults) if watch.recorded is not None else ""
+    late = "".join(f"; {each}" for each in (origin.late, faults) if each)
     output.say(f"sdstop: {safe(options.output)}: wrote {plural(frames, 'frame')}{part}{late}{early}{blind}{mapped}")
     return ended.code
 
@@ -171,6 +174,8 @@ def _record(watch: Watch, judging: _SessionFeeder, writer: CaptureWriter, ended:
             if frame is None:
                 break
             start = frame.monotonic if start is None else start
+            if watch.recorded is not None and watch.recorded.doubt(frame.number):
+                continue  # a capture of it would show the state before the damage
             writer.add(frame)
             count += 1
             with ended.interruptible(Interruptible.WORK):

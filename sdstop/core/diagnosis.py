@@ -162,7 +162,9 @@ def _checked(
         judged = any(not isinstance(verdict, Unchecked) for verdict in verdicts)
         if missing is not None and not judged:
             bare = missing.gap in _UNSEEN and tuple(of_rule(each, rule) for each in without_source(window, rule))
-            result = _RuleResult(bare or (verdicts if missing is _UNCONCERNED else (of_rule(missing, rule),)))
+            # What other readings show and do not prove is still a reason not to call the node good.
+            doubted = [each for each in verdicts if isinstance(each, Unchecked) and each.gap is Gap.FAULTY]
+            result = _RuleResult(bare or (verdicts if missing is _UNCONCERNED else (of_rule(missing, rule), *doubted)))
             if kept is not None and not (bare or replaced or rule.remembers or missing.gap is Gap.EARLY):
                 kept.keep(window, rule, result)
             return result

@@ -114,10 +114,17 @@ class StoredTimeline(Timeline):
         return Frame(at + 1, taken[within], monotonic[within], fresh=self._is_fresh(at))
 
     def frame(self, index: int) -> Frame:
-        """Return a frame; the first of the timeline, or of a further run, has all that was known at its time."""
+        """Return a frame; the first of the timeline, or of a further run, has all that was known at its time.
+
+        So has the first one after a damaged block, in which anything may have changed: nothing known before holds.
+        """
         at = self._first + index
-        is_whole = not index or self._is_fresh(at) or self._is_first_left(at)
-        return self.recall(index, index + 1)[0] if is_whole else self.part(self._recorded(at))
+        place = self._place(at)
+        is_doubtful = at == self._starts[place] and place - 1 in self._damaged
+        if index and not is_doubtful and not self._is_fresh(at) and not self._is_first_left(at):
+            return self.part(self._recorded(at))
+        whole = self.recall(index, index + 1)[0]
+        return replace(whole, fresh=True) if is_doubtful and index else whole
 
     def recall(self, start: int, stop: int) -> list[Frame]:
         """Return frames start..stop-1; the first one contains all evidence known at that time."""

@@ -217,6 +217,39 @@ def test_a_node_is_not_good_where_its_recording_is_damaged(tmp_path: Path) -> No
     assert done.stdout.startswith("SDSTOP UNKNOWN - no sample at this moment: the recording is damaged")
 
 
+def test_what_may_have_changed_in_a_damaged_part_is_not_known_after_it(tmp_path: Path) -> None:
+    def given() -> Iterator[Frame]:
+        for frame in frames(range(150), START, 1000.0, Evidence("/sys/state", data=b"good\n"), Evidence("/sys/still")):
+            more = (Evidence("/sys/state", data=b"bad\n"),) if frame.number == 45 else ()
+            yield replace(frame, evidence=(*frame.evidence, *more))
+
+    path = tmp_path / "r"
+    record(path, ORIGIN, given())
+    store = sqlite3.connect(path)
+    (number,) = store.execute("SELECT max(id) FROM block WHERE first <= ?", (START + 44,)).fetchone()
+    assert number > 1
+    store.execute("UPDATE block SET data = x'00' WHERE id = ?", (number,))
+    store.commit()
+    store.close()
+    timeline = all_of(path)
+    session = Session(ORIGIN, (), (), timeline=timeline)
+    session.feed_all(timeline.frame(index) for index in range(len(timeline)))
+    known = session.head().host
+    assert known.evidence("/sys/state") is None
+    assert known.evidence("/sys/still") is not None
+    assert [timeline.frame(index).fresh for index in range(len(timeline))].count(True) == 1
+    again = Session(ORIGIN, (), (), timeline=timeline)
+    assert again.look(140).host.evidence("/sys/state") is None
+    done = run("unpack", str(path), str(tmp_path / "c"))
+    assert f"block {number} is damaged" in done.stderr
+    _, kept = open_capture(tmp_path / "c")
+    held = Session(ORIGIN, (), (), timeline=OpenedTimeline(kept))
+    held.feed_all(kept)
+    assert len(kept) < 150
+    assert held.head().host.evidence("/sys/state") is None
+    assert held.head().host.evidence("/sys/still") is not None
+
+
 def test_a_moment_that_is_left_early_is_not_called_judged() -> None:
     session = Session(ORIGIN, (), (), timeline=OpenedTimeline(frames(range(5000), START, 1000.0)))
     forward = ForwardPass(session)

@@ -25,6 +25,7 @@ from sdstop.rules.ceph.ceph_health import CEPH_HEALTH
 from sdstop.rules.ceph.osd_down import OSD_DOWN
 from sdstop.rules.ceph.osd_slow import OSD_SLOW
 from sdstop.rules.powerflex.spare_below_fault_set import SPARE_BELOW_FAULT_SET
+from sdstop.rules.space.capacity_near_full import CAPACITY_NEAR_FULL
 from tests.nodes.ceph import (
     DUMP,
     FSID,
@@ -552,3 +553,18 @@ def test_racks_are_domains_where_the_rule_says_so() -> None:
     by_rack = judged({**files, RULES: crush_rules(domain="rack")}).of(f"{NAME}/default", SPARE_BELOW_FAULT_SET.id)
     assert isinstance(by_rack, RuledOut)
     assert "3 copies in 3 failure domains: no rebuild" in by_rack.summary
+
+
+@pytest.mark.parametrize(("used", "title"), [("8.9 TiB", "OSD FULL"), ("8.0 TiB", "OSD NEARLY FULL"), ("4.5 TiB", "")])
+def test_an_osd_that_is_full_where_no_pool_is_known(used: str, title: str) -> None:
+    row = (
+        "{n}    hdd  9.09569   1.00000  9.1 TiB  {used}  4.4 TiB   10 MiB   10 GiB  4.6 TiB  49.50  0.80  120      up\n"
+    )
+    text = (
+        "ID  CLASS  WEIGHT   REWEIGHT  SIZE     RAW USE  DATA     OMAP     META     AVAIL    %USE   VAR   PGS  STATUS\n"
+        + row.format(n=0, used="4.5 TiB") + row.format(n=1, used=used)
+        + "                     TOTAL    27 TiB   18 TiB   18 TiB   30 MiB   30 GiB  9.4 TiB  65.60\n"
+        "MIN/MAX VAR: 0.80/1.60  STDDEV: 22\n"
+    )  # fmt: skip
+    said = Judged([CEPH_OSDS], [CAPACITY_NEAR_FULL], [(0.0, {"cmd:ceph osd df": text})])
+    assert [each.title for each in said.all if isinstance(each, Finding)] == ([title] if title else [])

@@ -71,7 +71,7 @@ def test_it_must_stand_for_ten_seconds_and_two_intervals(intervals: int, seconds
     if found:
         assert judgement.finding("sdb").lasting == intervals * seconds
     else:
-        assert judgement.unchecked("sdb").gap is Gap.EARLY
+        assert judgement.unchecked("sdb").gap is Gap.FAULTY
 
 
 def test_a_single_request_can_be_a_wrong_count() -> None:

@@ -9,7 +9,7 @@ import pytest
 from sdstop.collectors.network.interfaces import INTERFACES, NETWORK
 from sdstop.collectors.network.links import LINKS
 from sdstop.collectors.network.paths import TCP
-from sdstop.core.finding import Finding, Severity
+from sdstop.core.finding import Finding, Gap, Severity, Unchecked
 from sdstop.rules.network.frames_dropped import FRAMES_DROPPED
 from tests.nodes.frames import Files, Judged, value
 from tests.nodes.network import Nic, files
@@ -203,3 +203,10 @@ def test_losses_of_a_slave_of_a_bond_are_those_of_a_wire(master: str, severity: 
         shown.append((float(t), files(nic, *bond, more={**more, **state})))
     said = Judged((NETWORK, INTERFACES, TCP, LINKS), [FRAMES_DROPPED], shown)
     assert said.finding("eth0").severity is severity
+
+
+@pytest.mark.parametrize(("errors", "doubted"), [(412_345, True), (3, False)])
+def test_damaged_frames_since_boot_are_no_good_sign_in_one_sample(errors: int, doubted: bool) -> None:  # noqa: FBT001
+    nic = Nic("eth0", rx_packets=8_000_000, counters={"rx_errors": errors})
+    said = Judged((NETWORK, INTERFACES, TCP), [FRAMES_DROPPED], [(0.0, files(nic, more=SNMP))])
+    assert any(isinstance(each, Unchecked) and each.gap is Gap.FAULTY for each in said.all) is doubted

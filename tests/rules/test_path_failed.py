@@ -252,3 +252,22 @@ def test_priorities_in_the_output_of_multipath(
 ) -> None:
     said = Judged((MULTIPATH_TEXT,), [PATH_FAILED], [(0.0, {"cmd:multipath -ll": PRINTED.format(*first, *second)})])
     assert isinstance(said.of("mpatha", NAME), Finding) is found
+
+
+@pytest.mark.parametrize(("others", "is_found"), [(("A", "A"), True), (("A",), False)])
+def test_a_map_with_one_path_beside_maps_with_more(others: tuple[str, ...], is_found: bool) -> None:  # noqa: FBT001
+    def line(name: str, *numbers: str) -> tuple[str, str]:
+        paths = " ".join(f"{number} A 0 0 1" for number in numbers)
+        named = " ".join(f"{number} 1 1" for number in numbers)
+        return (
+            f"{name}: 0 131072 multipath 2 0 1 0 1 1 A 0 {len(numbers)} 2 {paths}\n",
+            f"{name}: 0 131072 multipath 0 0 1 1 service-time 0 {len(numbers)} 2 {named}\n",
+        )
+
+    one, other = line("mpatha", "8:0"), line("mpathb", *(f"8:{16 * (n + 1)}" for n, _ in enumerate(others)))
+    files = {command_key(STATUS): one[0] + other[0], command_key(TABLE): one[1] + other[1]}
+    said = Judged((DM_STATUS,), [PATH_FAILED], [(0.0, files)])
+    if is_found:
+        assert said.finding("mpatha").title == "ONE PATH, other maps have more"
+    else:
+        said.ruled_out("mpatha")

@@ -350,6 +350,14 @@ def test_a_full_disk_accounts_for_a_backup_as_soon_as_that_is_known() -> None:
     assert "explained by device-saturated:sda" in backup(8).ruled_out("load", "load-unexplained").summary
 
 
+@pytest.mark.parametrize(("blocked", "gap"), [(92, Gap.FAULTY), (5, Gap.FAULTY), (4, Gap.UNRECORDED)])
+def test_many_tasks_that_wait_are_not_good_without_the_number_of_processors(blocked: int, gap: Gap) -> None:
+    """As in vmstat alone."""
+    text = f"cpu  1 2 3 4 5 6 7 8 9 10\nprocs_running 1\nprocs_blocked {blocked}\n"
+    verdict = Judged((NODE,), RULES, [(0.0, {"/proc/stat": text})]).unchecked("load", "load-unexplained")
+    assert verdict.gap is gap
+
+
 def network_backup(seconds: int, *, sent: float = 1.17e8, interval: float = 1.0) -> Judged:
     """Return a node with 20 programs that write to an NFS server over a link of 1 Gbit/s, served in turn."""
 

@@ -64,6 +64,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     softnet = _softnet_dropped(recent)
     if len(moments) < 2:
         yield Unchecked("collecting data: needs two samples", gap=Gap.EARLY)
+        yield from _damaged_since_boot(window, limits)
         return
     masters = {row.master for row in window.rows(Interface).values() if row.master}
     for row in sorted(moments[-1].rows.values(), key=lambda row: row.interface):
@@ -82,6 +83,14 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield Unchecked("counters were reset", row.interface)
         else:
             yield from _judge(window, losses, known, softnet, limits)
+
+
+def _damaged_since_boot(window: Window, limits: Limits) -> Iterator[Unchecked]:
+    """Yield the interfaces that received many damaged frames; one sample does not show when."""
+    for row in window.rows(Traffic).values():
+        if _beyond(row.rx_errors, row.rx_packets, limits):
+            told = f"{human.number(row.rx_errors, 0)} of {human.number(row.rx_packets, 0)} frames damaged since boot"
+            yield Unchecked(f"{told}; another sample shows whether that goes on", row.interface, gap=Gap.FAULTY)
 
 
 def _judge(window: Window, losses: _Losses, known: Interface | None, softnet: int, limits: Limits) -> Iterator[Verdict]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop.analysis.clusters.ceph_effect import explained
+from sdstop.analysis.clusters.osd import is_osd, subject_of
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, run
 from sdstop.core.finding import (
@@ -21,7 +22,7 @@ from sdstop.core.finding import (
     cites,
 )
 from sdstop.core.history import Window
-from sdstop.readings.cluster import Cluster, ClusterPool
+from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterPool
 
 _FILL_CHECKS = (
     "OSD_NEARFULL", "POOL_NEARFULL", "OSD_BACKFILLFULL", "POOL_BACKFILLFULL", "OSD_FULL", "POOL_FULL",
@@ -32,6 +33,7 @@ _FILL_CHECKS = (
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for cluster in window.rows(Cluster).values():
         yield from _whole(window, cluster, limits)
+    yield from _devices(window)
     for pool in window.rows(ClusterPool).values():
         near, full = pool.near_full or limits["near_full"], pool.full or limits["full"]
         if pool.filled is None:
@@ -94,6 +96,38 @@ def _whole(window: Window, cluster: Cluster, limits: Limits) -> Iterator[Finding
     )
 
 
+_NEAR, _FULL = 0.85, 0.95
+"""Use of an OSD at which Ceph warns, and at which it refuses writes, unless it is configured otherwise."""
+
+
+def _devices(window: Window) -> Iterator[Verdict]:
+    """Judge OSDs by themselves where no pool is known, as in the output of `ceph osd df`."""
+    for device in window.rows(ClusterDevice).values():
+        known = device.capacity and device.used is not None and is_osd(device)
+        if not known or any(window.where(ClusterPool, "cluster", device.cluster)):
+            continue
+        filled = (device.used or 0) / (device.capacity or 1)
+        if filled < _NEAR:
+            yield RuledOut(subject_of(device), f"{human.percent(filled)}% full")
+            continue
+        full = filled >= _FULL
+        yield Finding(
+            severity=Severity.CRITICAL if full else Severity.WARNING,
+            subject=subject_of(device),
+            title="OSD FULL" if full else "OSD NEARLY FULL",
+            cause=f"{human.safe(device.device, 20)} is {human.percent(filled)}% full.",
+            impact=f"Pools with data on it refuse writes{'' if full else ' once it is full'}.",
+            values=(
+                Value("filled", "use", filled, "ratio", above=_FULL if full else _NEAR),
+                Value("used", "space used", device.used, "bytes"),
+                Value("capacity", "capacity", device.capacity, "bytes"),
+            ),
+            evidence=cites(window.cite(device, "used"), window.cite(device)),
+            advice=_CEPH,
+            refuted_by=f"use below {human.percent(_NEAR)}% in ceph osd df",
+        )
+
+
 _CEPH = (
     "Delete data or add OSDs; one full OSD stops the pool.",
     run("ceph", "df"),
@@ -121,6 +155,7 @@ CAPACITY_NEAR_FULL = Rule(
         Threshold("near_full", 0.8, "use that is a warning, for pools without a threshold", "ratio"),
         Threshold("full", 0.9, "use that is critical, for pools without a threshold", "ratio"),
     ),
+    instead=(ClusterDevice,),
     damage=Damage.CAPACITY,
     view="cluster",
     advice="Delete unused volumes and snapshots, or add devices.",

@@ -37,6 +37,8 @@ _SETTLED = 15.0
 _TURN = 5.0
 """Seconds within which load as such lets a task run."""
 _NAMED = 3
+_MANY = 4
+"""Waiting tasks that are many on a node with two processors, the fewest that a storage node has."""
 _HALF = 0.5
 """Share of the load of a minute that tasks in D state must make up."""
 
@@ -53,6 +55,9 @@ class _Load(Struct, frozen=True):
 
 def _check(window: Window, limits: Limits, findings: Sequence[Finding]) -> Iterator[Verdict]:
     load = _load(window, limits["seconds"])
+    if load is None and (blocked := _blocked(window)) > _MANY:
+        yield Unchecked(f"{blocked} tasks wait for I/O; number of processors unknown", SUBJECT, gap=Gap.FAULTY)
+        return
     if load is None:
         yield Unchecked("number of processors unknown", SUBJECT, calm=True, gap=Gap.UNRECORDED)
         return
@@ -117,6 +122,12 @@ def _check(window: Window, limits: Limits, findings: Sequence[Finding]) -> Itera
         refuted_by="fewer than two tasks per processor in D state in ps axHo stat",
         totals=early,
     )
+
+
+def _blocked(window: Window) -> int:
+    """Return the tasks that wait for I/O in each sample, whatever the number of processors; 0 if unknown."""
+    rows = [row for moment in window.moments(Node) for row in moment.rows.values()]
+    return min((row.tasks_blocked for row in rows if row.tasks_blocked is not None), default=0)
 
 
 def _full_so_far(window: Window) -> list[SaturatedDevice]:

@@ -44,7 +44,8 @@ def printed(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield _hung(window, silence, limits)
         else:
             early.append(silence.row.device)
-    yield from unchecked(early, f"collecting data: needs {limits['seconds']:g} s without a completion", gap=Gap.EARLY)
+    stands = f"busy without a completion; proof needs {limits['seconds']:g} s of it"
+    yield from unchecked(early, stands, gap=Gap.FAULTY)
     yield from passed(good, "all requests complete in the last interval")
     if not names:
         yield Unchecked("requests outstanding not shown", calm=True)

@@ -54,6 +54,9 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             if better:
                 yield _detour(window, row, limits, used, better)
                 continue
+            if row.paths == 1 and (most := _most_paths(window)) > 1 and not _is_elsewhere(window, row):
+                yield _alone(window, row, most)
+                continue
             yield RuledOut(row.mapping, f"{human.plural(row.paths, 'path')} active")
             continue
         seconds = _since(window, row)
@@ -64,6 +67,40 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         else:
             yield _finding(window, row, seconds)
     yield from namespaces(window, limits)
+
+
+def _most_paths(window: Window) -> int:
+    return max((row.paths or 0 for row in window.rows(MultipathState).values()), default=0)
+
+
+def _is_elsewhere(window: Window, row: MultipathState) -> bool:
+    """Return whether another path to the same disk is used without the map: path-used-directly judges it."""
+    paths = {each.path for each in window.where(MultipathPath, "mapping", row.mapping)}
+    disks = window.rows(BlockDevice).values()
+    names = {disk.own_wwn for disk in disks if disk.device in paths} - {None}
+    return any(disk.own_wwn in names and disk.device not in paths for disk in disks if disk.kind == "disk")
+
+
+def _alone(window: Window, row: MultipathState, most: int) -> Finding:
+    """Return the finding of a map with one path beside maps with several: the other one may never have appeared."""
+    return Finding(
+        severity=Severity.WARNING,
+        subject=row.mapping,
+        title="ONE PATH, other maps have more",
+        cause=f"The map has one path; other maps of this node have {most}.",
+        impact="If this path fails, the data is unreachable.",
+        values=(Value("paths", "paths", row.paths, "", below=most),),
+        evidence=cites(window.cite(row)),
+        advice=(
+            "Find the path that is missing: zoning, LUN mapping, cable, HBA.",
+            run("multipath", "-v2", note="adds paths that are there"),
+            run("multipath", "-ll", *operands(row.mapping)),
+        ),
+        refuted_by="a second path in multipath -ll",
+        harmless_if="the disk is local and has one path",
+        damage=Damage.REDUNDANCY,
+        standing=True,
+    )
 
 
 def _detour(
