@@ -12,14 +12,13 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sdstop.core.columns import Columns
 from sdstop.core.evidence import Defect, Outcome
 from sdstop.core.expression import expression
 from sdstop.core.finding import Covers, Finding, Gap, Rule, RuledOut, Unchecked, Verdict, of_rule, unchecked
 from sdstop.core.history import Window
 from sdstop.core.joins import Identity
-from sdstop.core.model import Reading
-from sdstop.core.snapshot import Run, Snapshot
+from sdstop.core.model import Reading, Rows
+from sdstop.core.snapshot import Run, Snapshot, column_parts
 from sdstop.core.template import filled
 from sdstop.core.topology import Topology
 
@@ -129,14 +128,13 @@ def covered(shot: Snapshot, covers: Iterable[Covers]) -> Iterator[tuple[str, Cal
 def _owed(shot: Snapshot, covers: Iterable[Covers], judged: AbstractSet[str]) -> Iterator[tuple[Covers, Reading, str]]:
     """Yield the things to which a verdict is owed, without those of these names."""
     for each in covers:
-        rows = shot.rows(each.family)
-        if not rows:
-            continue
-        if isinstance(rows, Columns):
-            names: _Names = rows.once(("covered", each), partial(_names, each))
+        rows: Rows = shot.rows(each.family)
+        parts = column_parts(rows)
+        for part in parts:
+            names: _Names = part.once(("covered", each), partial(_names, each))
             if not names.every <= judged:
-                yield from ((each, rows.row(place), name) for place, name in names.placed if name not in judged)
-        else:
+                yield from ((each, part.row(place), name) for place, name in names.placed if name not in judged)
+        if rows and not parts:
             yield from ((each, row, name) for row, name in _named(each, rows.values()) if name not in judged)
 
 

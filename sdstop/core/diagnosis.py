@@ -164,6 +164,7 @@ def _checked(
             bare = missing.gap in _UNSEEN and tuple(of_rule(each, rule) for each in without_source(window, rule))
             # What other readings show and do not prove is still a reason not to call the node good.
             doubted = [each for each in verdicts if isinstance(each, Unchecked) and each.gap is Gap.FAULTY]
+            doubted = doubted if missing.gap is not Gap.FAULTY else []
             result = _RuleResult(bare or (verdicts if missing is _UNCONCERNED else (of_rule(missing, rule), *doubted)))
             if kept is not None and not (bare or replaced or rule.remembers or missing.gap is Gap.EARLY):
                 kept.keep(window, rule, result)

@@ -108,6 +108,15 @@ class MergedRows(Mapping[Hashable, Reading]):
                 return row
         raise KeyError(key)
 
+    @property
+    def parts(self) -> list[Rows]:
+        """The tables of the runs."""
+        return [run.tables[self._family] for run in self._runs]
+
+    def __contains__(self, key: object) -> bool:
+        """Return whether there is a row, without making it."""
+        return any(key in rows for rows in self.parts)
+
     def __iter__(self) -> Iterator[Hashable]:
         return iter(dict.fromkeys(key for run in self._runs for key in run.tables[self._family]))
 
@@ -117,6 +126,15 @@ class MergedRows(Mapping[Hashable, Reading]):
     def __bool__(self) -> bool:
         """Return whether there are any rows."""
         return any(run.tables[self._family] for run in self._runs)
+
+
+def column_parts(rows: Rows) -> Sequence[Columns]:
+    """Return the tables of columns that rows consist of, in order; none if they are others, or share a key."""
+    if not isinstance(rows, MergedRows):
+        return [rows] if isinstance(rows, Columns) else []
+    found = [part for part in rows.parts if isinstance(part, Columns)]
+    whole = len(found) == len(rows.parts) and sum(map(len, found)) == len(rows)
+    return found if whole else []
 
 
 class Run(Struct, frozen=True, eq=False):

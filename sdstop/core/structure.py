@@ -11,14 +11,14 @@ import operator
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
-from itertools import compress
+from itertools import chain, compress
 from typing import Any, NamedTuple, cast
 
 from msgspec import Struct
 
-from sdstop.core.columns import Columns
 from sdstop.core.joins import Identity, Naming, Relation, Stated, ThingKind
 from sdstop.core.model import Reading
+from sdstop.core.snapshot import column_parts
 from sdstop.core.template import filled_column
 
 _TRANSIENT = (Naming.PROCESS,)
@@ -47,8 +47,9 @@ Facts = tuple[tuple[Any, ...], ...]
 
 def facts(family: type[Reading], rows: Mapping[Hashable, Reading]) -> Facts:
     """Return the facts of a table."""
-    if isinstance(rows, Columns):
-        return tuple([tuple(rows.column(name)) for name in _fields(family)])
+    parts = column_parts(rows)
+    if parts:
+        return tuple([tuple(chain.from_iterable(part.column(name) for part in parts)) for name in _fields(family)])
     every = list(rows.values())
     return tuple([tuple(map(operator.attrgetter(name), every)) for name in _fields(family)])
 

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Annotated, ClassVar
 
+from msgspec.structs import replace
+
 from sdstop.core.expression import expression
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
 from sdstop.core.text import decimal
@@ -15,13 +17,16 @@ class CpuReport(Reading, frozen=True, kw_only=True):
     """Processor time of a recorded iostat, vmstat or top: shares of all processors, of the last interval printed."""
 
     family: ClassVar[str] = "cpu_report"
-    title: ClassVar[str] = "Processor time, reported"
+    title: ClassVar[str] = "Processor time and swapping, reported"
     exported: ClassVar[bool] = False
     rows_of = Source("{origin}", "{needle}")
 
     tool: Annotated[str, Label("Tool", "iostat, vmstat or top", plain=True)]
     wanted: Annotated[float, Metric("Wanted", "Share of time neither idle nor waiting for I/O", "ratio")]
     stolen: Annotated[float, Metric("Stolen", "Share of time spent by the hypervisor on others", "ratio")]
+    swapped_in: Annotated[
+        float | None, Metric("Swapped in", "Bytes read back from swap (vmstat)", "bytes_per_second")
+    ] = None
     origin: Annotated[str, Fact("Origin", "Key of its evidence", export=False, names=Name.EVIDENCE)] = ""
     needle: Annotated[str, Fact("Needle", "Text that marks its line", export=False, names=Name.EVIDENCE)] = ""
 
@@ -53,7 +58,10 @@ def top(text: str, origin: str) -> CpuReport | None:
 
 
 def vmstat(text: str, origin: str) -> CpuReport | None:
-    """Return the last line of vmstat, whose heading ends with `us sy id wa st`, and `gu` since procps 4."""
+    """Return the last line of vmstat, whose heading ends with `us sy id wa st`, and `gu` since procps 4.
+
+    `si` is in KiB/s unless -S was given.
+    """
     names: list[str] = []
     last: tuple[dict[str, str], str] | None = None
     for line in text.splitlines():
@@ -65,7 +73,9 @@ def vmstat(text: str, origin: str) -> CpuReport | None:
     if last is None:
         return None
     said = {name: word for name, word in last[0].items() if name in {"us", "sy", "id", "wa", "st"}}
-    return _report("vmstat", said, "st", origin, last[1])
+    made = _report("vmstat", said, "st", origin, last[1])
+    swapped = decimal(last[1].split()[names.index("si")]) if "si" in names and " -S" not in origin else None
+    return replace(made, swapped_in=swapped * 1024) if made is not None and swapped is not None else made
 
 
 def _report(tool: str, said: dict[str, str], steal: str, origin: str, needle: str) -> CpuReport | None:

@@ -10,7 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.core.columns import Columns
+from sdstop.core.evidence import Outcome
+from sdstop.core.joins import Identity, Naming, ThingKind
 from sdstop.core.model import Label, Metric, Reading, key_of
+from sdstop.core.snapshot import MergedRows, Run, column_parts
+from sdstop.core.structure import facts
 
 
 class Group(Reading, frozen=True):
@@ -19,6 +23,8 @@ class Group(Reading, frozen=True):
     family: ClassVar[str] = "group"
     title: ClassVar[str] = "Groups"
     numerous: ClassVar[bool] = True
+
+    things: ClassVar = {"device": Identity(ThingKind.DEVICE, Naming.DEV)}
 
     device: Annotated[str, Label("Device", "h")]
     owner: Annotated[str, Label("Owner", "h")]
@@ -111,3 +117,21 @@ def test_what_a_method_reads_is_noted_too() -> None:
     assert [each.once("k", lambda rows: [row.exceeds(3) for row in rows]) for each in (first, second)] == [
         [False], [True],
     ]  # fmt: skip
+
+
+def merged(*tables: Mapping[Hashable, Reading]) -> MergedRows:
+    """Return the rows of several runs."""
+    runs = [Run(f"c{n}", Outcome.OK, "", 0.0, 0.0, 0.0, tables={Group: rows}) for n, rows in enumerate(tables)]
+    return MergedRows(Group, runs)
+
+
+def test_rows_of_several_sources_are_read_as_columns_too() -> None:
+    one, other = table([Group("a", "x", 9.0)]), table([Group("b", "x", 7.0)])
+    both = merged(one, other)
+    assert list(column_parts(both)) == [one, other]
+    assert facts(Group, both) == facts(Group, dict(both)) == (("a", "b"),)
+    assert ("a", "x") in both
+    assert ("c", "x") not in both
+    assert not column_parts(merged(one, table([Group("a", "x", 3.0)])))  # only the first of these two rows counts
+    assert not column_parts(merged(one, dict(other)))
+    assert not column_parts(dict(one))

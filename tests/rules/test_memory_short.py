@@ -8,8 +8,9 @@ import pytest
 
 from sdstop.collectors.system.node import NODE
 from sdstop.collectors.system.pressure import PRESSURE
+from sdstop.collectors.system.reports import REPORTS
 from sdstop.collectors.zfs.arc import ARC, ARCSTATS
-from sdstop.core.finding import Severity
+from sdstop.core.finding import Finding, Severity
 from sdstop.rules.memory.memory_short import MEMORY_SHORT
 from tests.nodes.frames import Files, Judged, value
 
@@ -155,3 +156,17 @@ def test_no_memory_available() -> None:
 )
 def test_enough_memory_available(said: Judged) -> None:
     assert "tasks waited" in said.ruled_out("memory").summary
+
+
+@pytest.mark.parametrize(
+    ("swapped", "blocked", "found"), [(9000, 9, True), (390, 9, False), (9000, 0, False), (400, 1, True)]
+)
+def test_swapping_in_a_text_of_vmstat(swapped: int, blocked: int, found: bool) -> None:  # noqa: FBT001
+    """100 pages of 4 KiB a second, as with counters."""
+    text = (
+        "procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----\n"
+        " r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st\n"
+        f" 1 {blocked:2} 999344  12344    132  12344 {swapped} 8000 12000  8212  412  812  3  2  0 95  0\n"
+    )
+    said = Judged((REPORTS,), [MEMORY_SHORT], [(0.0, {"cmd:vmstat 1 5": text})])
+    assert any(isinstance(each, Finding) for each in said.all) is found

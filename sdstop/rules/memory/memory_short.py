@@ -26,6 +26,7 @@ from sdstop.core.finding import (
 )
 from sdstop.core.history import Window
 from sdstop.readings.cache import Cache
+from sdstop.readings.cpu import CpuReport
 
 SUBJECT = "memory"
 _MICRO = 1e-6
@@ -54,7 +55,12 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     left = _available(window)
     node = next(iter(window.rows(Node).values()), None)
     most = min(limits["available"] * ((node.memory_total if node is not None else None) or 0), _PLENTY)
-    if left is not None and left < most and not ((short.some or 0.0) >= limits["some"] or _is_swapping(short, limits)):
+    swapping = next((row for row in window.rows(CpuReport).values() if _is_swapped(row, limits)), None)
+    if swapping is not None and short.pages is None and (node is None or node.tasks_blocked):
+        yield _printed(window, swapping, limits)
+    elif (
+        left is not None and left < most and not ((short.some or 0.0) >= limits["some"] or _is_swapping(short, limits))
+    ):
         yield _full(window, left, most)
     elif short.seconds + _GRACE < seconds:
         yield Unchecked(f"collecting data: {short.seconds:.0f} of {seconds:g} s", SUBJECT, calm=True, gap=Gap.EARLY)
@@ -70,6 +76,37 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         yield Unchecked("memory pressure (PSI) unknown", SUBJECT, calm=True, gap=Gap.UNRECORDED)
     else:
         yield RuledOut(SUBJECT, f"in {seconds:g} s, {'; '.join(_said(short))}")
+
+
+_PAGE = 4096.0
+
+
+def _is_swapped(row: CpuReport, limits: Limits) -> bool:
+    return row.swapped_in is not None and row.swapped_in / _PAGE >= limits["pages"]
+
+
+def _printed(window: Window, row: CpuReport, limits: Limits) -> Finding:
+    """Return the finding of a node whose last line of vmstat shows swapped pages read back, and tasks that wait."""
+    pages = (row.swapped_in or 0.0) / _PAGE
+    node = next(iter(window.rows(Node).values()), None)
+    blocked = node.tasks_blocked if node is not None else None
+    return Finding(
+        severity=Severity.WARNING,
+        subject=SUBJECT,
+        title=f"SWAPPING: {human.number(pages)} pages/s",
+        cause=f"{human.quantity(row.swapped_in, 'bytes_per_second')} read back from swap in the last interval.",
+        impact="Programs wait for their memory to be read.",
+        values=(
+            Value("pages", "read back from swap", pages, "per_second", above=limits["pages"]),
+            Value("blocked", "tasks waiting for I/O", blocked),
+        ),
+        evidence=cites(window.cite(row)),
+        advice=(
+            "Limit or stop the programs that need the memory, or add memory.",
+            run("ps", "-eo", "pid,rss,comm", "--sort=-rss", note="largest processes").pipe("head"),
+        ),
+        refuted_by="si of vmstat 1 at 0",
+    )
 
 
 def _available(window: Window) -> int | None:

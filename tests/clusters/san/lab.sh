@@ -91,6 +91,18 @@ no_writers() { on 'rm -f /run/writing; pkill -x dd; sleep 2.5'; }
 
 links() { local state=$1; shift; on "for i in $*; do ip link set san\$i $state; done"; }
 
+# Returns when the kernel has a failed path: a timeout of the session, and a request after it.
+failed() {
+  on 'for n in $(seq 240); do dmsetup status --target multipath | grep -q " F " && exit 0; sleep 0.5; done; dmsetup status; exit 1'
+}
+
+# Prints the number of the link that the path in use needs: the kernel alone finds the failure of no other path.
+used_link() {
+  on 'd=$(dmsetup status --target multipath | grep -oE " A 0 [0-9]+ [0-9]+ [0-9]+:[0-9]+ A" | head -1 | grep -oE "[0-9]+:[0-9]+")
+    s=$(readlink -f /sys/dev/block/$d/device | grep -oE "session[0-9]+" | head -1)
+    cut -d. -f3 /sys/class/iscsi_connection/connection${s#session}:0/persistent_address'
+}
+
 # ana STATE PORT...: the access that these ports of the target report for the NVMe namespace.
 ana() { local state=$1; shift; on "for p in $*; do echo $state >$NVMET/ports/\$p/ana_groups/1/ana_state; done"; }
 

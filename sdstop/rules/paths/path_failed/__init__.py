@@ -54,7 +54,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             if better:
                 yield _detour(window, row, limits, used, better)
                 continue
-            if row.paths == 1 and (most := _most_paths(window)) > 1:
+            if row.paths == 1 and (most := _most_paths(window)) > 1 and not _is_elsewhere(window, row):
                 yield _alone(window, row, most)
                 continue
             yield RuledOut(row.mapping, f"{human.plural(row.paths, 'path')} active")
@@ -70,7 +70,18 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 
 
 def _most_paths(window: Window) -> int:
-    return max((row.paths or 0 for row in window.rows(MultipathState).values()), default=0)
+    return window.once(
+        "most paths", lambda: max((row.paths or 0 for row in window.rows(MultipathState).values()), default=0)
+    )
+
+
+def _is_elsewhere(window: Window, row: MultipathState) -> bool:
+    """Return whether another path to the same disk is used without the map: path-used-directly judges it."""
+    paths = {each.path for each in window.where(MultipathPath, "mapping", row.mapping)}
+    disks = [disk for path in paths if path is not None and (disk := window.get(BlockDevice, path)) is not None]
+    names = {disk.own_wwn for disk in disks} - {None}
+    alike = (disk for name in names for disk in window.where(BlockDevice, "own_wwn", name))
+    return any(disk.device not in paths and disk.kind == "disk" for disk in alike)
 
 
 def _alone(window: Window, row: MultipathState, most: int) -> Finding:

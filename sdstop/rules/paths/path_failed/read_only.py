@@ -17,7 +17,7 @@ def refusing_paths(window: Window, row: MultipathState) -> list[BlockDevice]:
     paths = [each.path for each in window.where(MultipathPath, "mapping", row.mapping) if each.path is not None]
     disks = [disk for path in paths if (disk := window.get(BlockDevice, path)) is not None]
     refusing = [disk for disk in disks if disk.read_only == 1]
-    maps = [each for each in window.rows(BlockDevice).values() if each.dm_name == row.mapping]
+    maps = window.where(BlockDevice, "dm_name", row.mapping)
     if any(each.read_only == 1 for each in maps) or len(refusing) == len(disks):
         return []
     return refusing
