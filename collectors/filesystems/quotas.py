@@ -48,7 +48,7 @@ class Quotas(Reading, frozen=True, kw_only=True):
         str | None, Fact("Fullest", "Number or name of the one that has used the most", names=Name.IDENTIFIER)
     ] = None
     share: Annotated[float | None, Metric("Used", "Share of its limit that the fullest one has used", "ratio")] = None
-    cut: Annotated[bool, Fact("Cut", "Whether there are more than were queried", export=False, plain=True)] = False
+    cut: Annotated[bool, Fact("Cut", "Whether there are more than were queried", export=False)] = False
     told: Annotated[str, Fact("Evidence", "Key of the evidence", export=False, names=Name.EVIDENCE)]
     needle: Annotated[str, Fact("Needle", "Text that marks its line", export=False, names=Name.EVIDENCE)] = ""
 

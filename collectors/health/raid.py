@@ -316,7 +316,7 @@ def _shown(host: Host, drivers: Sequence[str]) -> Iterator[Reading]:
 def _ssacli(host: Host, drivers: Sequence[str]) -> Iterator[Reading]:
     found = 0
     for _, key, text in _answers(host, _RECORDED_HPE, [DETAIL] if _present(host, drivers) else []):
-        slot = re.search(r"slot=(\w+)", key)
+        slot = re.search(r"\bslot[= ](\w+)", key)  # a sosreport has no "=" in names
         if "in Slot " not in text and (slot is None or "drive " not in text):
             continue
         for item in ssacli.parse(text, slot[1] if slot is not None else ""):

@@ -29,6 +29,8 @@ SECONDS = 8.0
 MARGIN = 2.0
 """Seconds of it that a source may start late: the span between its first and last sample is at least the rest."""
 _SOURCE = "SAMPLED BY: "
+_NEWEST = "NEWEST SAMPLE: "
+"""Before the time of a recording's newest frame: its recorder may have died days ago."""
 
 
 def run(options: argparse.Namespace) -> int:
@@ -88,9 +90,11 @@ def _judged(options: argparse.Namespace, began: float, lacking: str) -> int:
             return _several(options, watch.nodes)
         from sdstop.cli.report import seen, whole
         from sdstop.core.diagnosis import providers_of
+        from sdstop.core.format import timestamp
         from sdstop.core.memory import Presence
         from sdstop.core.policy import names_in
         from sdstop.exporters.plugin import narrowed, verdict
+        from sdstop.recordings.schema import RECORDING
         from sdstop.rules import RULES  # imported after forking the sampler, which samples in parallel
 
         # Rules that remember what vanished judge every frame; the others only the last window. Where the last
@@ -109,7 +113,10 @@ def _judged(options: argparse.Namespace, began: float, lacking: str) -> int:
         judgement = narrowed(judgement, options.rule, options.subject, names_in(head.window.topology))
     answer = verdict(session, judgement, strict=options.strict)
     why = f" ({lacking})" if lacking else ""
-    return _written(answer, judgement, (f"{_SOURCE}check, for {seconds:.1f} s{why}",) if live else ())
+    first = [f"{_SOURCE}check, for {seconds:.1f} s{why}"] if live else []
+    if session.origin.made == RECORDING:
+        first.append(f"{_NEWEST}{timestamp(session.head().now.taken)}")
+    return _written(answer, judgement, first)
 
 
 def _several(options: argparse.Namespace, watches: Sequence[Watch] = ()) -> int:

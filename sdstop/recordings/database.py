@@ -23,7 +23,7 @@ from sdstop.core.evidence import RAN, Evidence, Frame, Origin, RunMark
 from sdstop.core.format import bytes_, plural, safe
 from sdstop.core.minute import Minute
 from sdstop.core.versions import Damaged
-from sdstop.recordings.schema import APPLICATION, FIRST_VERSION, TABLES, VERSION, RecordedOrigin
+from sdstop.recordings.schema import APPLICATION, FIRST_VERSION, RECORDING, TABLES, VERSION, RecordedOrigin
 
 _UNWRITABLE = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY})
 """Errors of a folder in which the index of the log cannot be created."""
@@ -100,7 +100,7 @@ class Recording:
         collectors = frozenset(said.collectors)
         return Origin(
             original_text(said.host), note="; ".join(filter(None, [more, *self.notes])), privileged=said.privileged,
-            facts=said.facts, collectors=collectors, made="a recording",
+            facts=said.facts, collectors=collectors, made=RECORDING,
         )  # fmt: skip
 
     def frames(self, run: RecordedRun, since: float, until: float) -> Iterator[Frame]:

@@ -20,6 +20,8 @@ VERSION = 3
 """`user_version`: version of the schema. Recordings of version 2 have differences of numbers in 8 bytes only; those of
 version 1 have no table `minute`, too, and get one when they are continued."""
 FIRST_VERSION = 1
+RECORDING = "a recording"
+"""Value of Origin.made for a recording."""
 TABLES = {
     "run": "CREATE TABLE run (id INTEGER PRIMARY KEY, origin BLOB NOT NULL)",
     "block": "CREATE TABLE block (id INTEGER PRIMARY KEY, run INTEGER NOT NULL, first REAL NOT NULL,"

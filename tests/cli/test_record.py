@@ -49,7 +49,9 @@ def test_a_recording_is_ended_by_a_signal_and_opened(node: Path, tmp_path: Path)
 
     report = json.loads(run("report", "--from", str(path), "--format", "json").stdout)
     assert report["frames"] == count
-    assert run("check", "--from", str(path)).returncode in {0, 3}
+    judged = run("check", "--from", str(path))
+    assert judged.returncode in {0, 3}
+    assert re.search(r"^NEWEST SAMPLE: \d{4}-\d\d-\d\d \d\d:\d\d:\d\d", judged.stdout, re.MULTILINE)
 
     part = tmp_path / "part"
     done = run("unpack", str(path), str(part), "--since", "0.5s")

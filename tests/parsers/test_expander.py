@@ -250,10 +250,9 @@ def test_a_late_answer_counts_as_none(tmp_path: Path, monkeypatch: pytest.Monkey
         LiveHost(str(tmp_path)).promptly("/count", 5.0)
 
 
-def test_a_live_node_remembers_what_rests(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_live_node_remembers_what_rests() -> None:
     now = [100.0]
-    monkeypatch.setattr("sdstop.node.live.time.monotonic", lambda: now[0])
-    host = RecordingHost(LiveHost())
+    host = RecordingHost(LiveHost(clock=lambda: now[0]))
     assert not host.rests("expander-1:0")
     host.rest("expander-1:0", 60.0)
     now[0] = 150.0
