@@ -175,11 +175,13 @@ def test_a_frame_judged_ahead_is_not_judged_again(monkeypatch: pytest.MonkeyPatc
     given.look(145)
     given.prepare(146, lambda: False)
     given.prepare(-1, lambda: False)
-    given.prepare(300, lambda: False)
+    given.prepare(len(given.timeline.frames), lambda: False)
     assert given.glance(146) is None  # it takes no time
     ready = given.look(146)
     assert ready.provisional
     assert given.look(146).judgement is ready.judgement
+    given.look(280)
+    assert given.ready(146) is None  # samples of a place that was left are released
     given.feed_all(given.timeline.frame(index) for index in range(10, 300))
     assert not given.look(146).provisional  # what came before it is known now
     given._back = None
