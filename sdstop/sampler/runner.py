@@ -27,11 +27,14 @@ def run(collector: Collector, host: Host) -> bool:
     """
 
     def read() -> bool:
-        readings = collector.read(host)
-        return collector.eager or sum(1 for _ in readings) > 0
+        try:
+            readings = collector.read(host)
+            return collector.eager or sum(1 for _ in readings) > 0
+        except Unreadable as error:  # not returned: with its frames it would be garbage that counting does not free
+            return not isinstance(error, Absent)
 
     found = caught(read)
-    return not isinstance(found, Absent) if isinstance(found, Exception) else found
+    return isinstance(found, Exception) or found
 
 
 def sample(host: Host, collectors: Sequence[Collector], number: int, taken: float, monotonic: float) -> Frame:
