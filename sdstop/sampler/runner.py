@@ -153,6 +153,7 @@ class CollectorRunner:
         try:
             finished = self._execute(began=self.began, due=self._due)
         finally:
+            self._listed = {}
             self._done(self, finished)
 
     def _execute(self, *, began: float, due: bool) -> FinishedRun | None:
@@ -162,6 +163,7 @@ class CollectorRunner:
             mark = self._ask(fingerprint)
             late = self._clock() - began > self.collector.deadline  # shown as hanging: send the result
             if not due and not late and mark == self._mark:
+                self.recording = self._record()  # without the listings of this round
                 return None
             self._mark = mark
         started = self._clock()
