@@ -104,16 +104,16 @@ def _times(found: Sequence[_Service], others: Sequence[_Service], fewest: int) -
 def _services(moments: Sequence[Moment[DiskActivity]], name: str) -> list[_Service]:
     """Return the samples of a device in which it completed at least one request a second and was busy.
 
-    Cached with each sample, because every window of the next minute asks for them: the rows of old samples are not.
+    Cached with each sample, because the windows of the next seconds ask for them: rows of old samples are not.
     """
     found = []
     for moment in moments:
-        known: dict[str, _Service | None] = moment.memo.setdefault("services", {})
+        known = moment.brief("services")
         if name not in known:
             row = moment.rows.get(name)
             busy = row.busy if row is not None and row.completed_per_second >= 1 else None
             known[name] = (row.size, busy / row.completed_per_second) if row is not None and busy else None
-        service = known[name]
+        service: _Service | None = known[name]
         if service is not None:
             found.append(service)
     return found

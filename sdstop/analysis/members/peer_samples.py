@@ -85,14 +85,14 @@ def holds_since(
     """
     since = math.inf
     for moment in reversed(moments):
-        known: tuple[object, float] | None = moment.memo.get(key)
+        known: tuple[object, float] | None = moment.brief("holds").get(key)
         if known is not None and known[0] == of:
             since = min(since, known[1])
             break
         if not holds(moment):
             break
         since = moment.started
-    moments[-1].memo[key] = of, since
+    moments[-1].brief("holds")[key] = of, since
     return since <= moments[0].started
 
 
