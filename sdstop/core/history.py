@@ -24,8 +24,8 @@ KEEP = 75.0
 """Seconds of snapshots to keep: the longest window of any rule or strip is 60."""
 FEWEST = 16
 """Minimum number of snapshots to keep, whatever their age: at slow intervals windows are measured in runs."""
-YOUNG = 4
-"""Number of newest snapshots that are kept unpacked: rules use the last three samples."""
+YOUNG = 2
+"""Number of newest snapshots that are kept unpacked: rules read all rows of the newest sample, few of older ones."""
 
 _BRIEF = "brief"
 
