@@ -174,7 +174,7 @@ class RecordingHost(Host):
             return taken, began, duration
         if not 0.0 <= ended - self._recent[1] < _SHORT:
             self._recent = taken, began
-        return *self._recent, _MICROSECONDS[int(duration * 1e6)]
+        return *self._recent, _MICROSECONDS[round(duration * 1e6)]
 
     def _note(self, item: Evidence) -> None:
         if self._known is None or not self._known(item):
