@@ -129,6 +129,10 @@ class RecordingHost(Host):
         key = f"slug:{name}" if slug(name) == name else f"cmd:{name}"
         return self._ask(key, lambda: self._host.recorded_output(name), lambda output: output.stdout)
 
+    def let_go(self) -> None:
+        """Forget the evidence and the listings."""
+        self.evidence, self._listed = {}, None
+
     def _read(self, path: str) -> bytes:
         data = self._host.read(path)
         return data if self._keep is None else self._keep(path, data)

@@ -171,14 +171,18 @@ class CollectorRunner:
         self.found = run(self.collector, recording)
         finished = FinishedRun(self, started, self._clock() - started, recording.evidence)
         self.recording = self._record()
-        recording.evidence = {}  # a kept error keeps the host that it was raised in, until garbage is collected
+        recording.let_go()  # a kept error keeps the host that it was raised in, until garbage is collected
         return finished
 
     def _record(self, listed: Listed | None = None) -> RecordingHost:
         return RecordingHost(self._host, self._clock, self._wall, listed, self._keep, self._known)
 
     def _ask(self, fingerprint: Callable[[Host], Hashable]) -> Hashable:
-        mark = caught(lambda: fingerprint(self.recording))
-        if isinstance(mark, Unreadable):
-            return type(mark).__name__, mark.key, mark.detail
+        def read() -> Hashable:
+            try:
+                return fingerprint(self.recording)
+            except Unreadable as error:  # not returned, as in `run`
+                return type(error).__name__, error.key, error.detail
+
+        mark = caught(read)
         return described(mark) if isinstance(mark, Exception) else mark
