@@ -170,7 +170,7 @@ def interrupted(window: Window, array: Array) -> Verdict:
     lasting = _lasting(window, array, lambda row: row.reshape_position is not None)
     if lasting < _FROZEN:
         return Unchecked(
-            f"reshape not running for {human.duration(lasting)}: needs {_FROZEN:g} s", array.array, gap=Gap.EARLY
+            f"reshape not running for {human.duration(lasting)}: needs {_FROZEN:g} s", array.array, gap=Gap.SIGNS
         )
     before = "" if array.old_raid_disks is None else f", from {array.old_raid_disks} members"
     after = "" if array.raid_disks is None else f" to {array.raid_disks}"
