@@ -32,7 +32,7 @@ LONGEST = 240
 """Maximum characters of the worst finding."""
 
 _CODES = {Severity.CRITICAL: CRITICAL, Severity.WARNING: WARNING}
-_UNSURE = frozenset({Gap.FAULTY, Gap.SIGNS})
+UNSURE = frozenset({Gap.FAULTY, Gap.SIGNS})
 """Gaps with which nothing is OK."""
 _FAULTY = frozenset({Outcome.FAILED, Outcome.TIMEOUT, Outcome.UNREAD})
 _MOST = 5
@@ -119,7 +119,7 @@ def headline_of(judgement: Judgement, nodes: Sequence[SeenNode], *, strict: bool
     bad = [finding for finding in judgement.findings if finding.severity in _CODES]
     gaps = {verdict.gap for verdict in judgement.unchecked}
     doubts = [node.called(node.doubt) for node in nodes if node.doubt]
-    unsure = bool(gaps & _UNSURE) or (strict and Gap.DENIED in gaps)
+    unsure = bool(gaps & UNSURE) or (strict and Gap.DENIED in gaps)
     unknown = bool(unseen or doubts) or not judgement.judged or unsure
     code = max((_CODES[finding.severity] for finding in bad), default=UNKNOWN if unknown else OK)
     rest = [*doubts]
