@@ -45,7 +45,7 @@ class ServiceGroup(Reading, frozen=True, kw_only=True):
 
     `quota` is the processors that its tasks may use at once; in `throttled` of `periods` they had to wait for the next
     period. `memory_stalled` is the time in which some of its tasks waited for memory. Counters are those since the
-    group was created; None if there is no such limit.
+    group was created; None without such a limit.
     """
 
     family: ClassVar[str] = "service_group"

@@ -80,7 +80,7 @@ def _judged(window: Window, row: ServiceGroup, limits: Limits) -> Verdict:
 
 
 def _growth(window: Window, row: ServiceGroup, span: float) -> _Growth | None:
-    """Return what is new within `span` seconds, and within an hour what happens seldom; None with one sample."""
+    """Return the growth within `span` seconds, and that of rare events within an hour; None with one sample."""
 
     def new(name: str, seconds: float) -> tuple[float | None, float]:
         grown = counter_growth(window, ServiceGroup, row.group, (name,), seconds)
@@ -111,12 +111,12 @@ def _slow(window: Window, row: ServiceGroup, grown: _Growth, limits: Limits) -> 
     return Finding(
         severity=Severity.INFO if row.machine else Severity.WARNING,
         subject=row.name,
-        title=f"CPU QUOTA USED UP: {human.percent(grown.share)}% of time",
+        title=f"CPU QUOTA USED UP: {human.percent(grown.share)}% of periods",
         cause=fitting(
             f"{row.programs} may use {quota} processors, and used them up in {human.percent(grown.share)}% of periods.",
             f"The quota of {quota} processors was used up in {human.percent(grown.share)}% of periods.",
         ),
-        impact="In the rest of each such period it does nothing, while its clients wait.",
+        impact="For the rest of such a period it does nothing, and its clients wait.",
         values=(
             Value("share", "periods with the quota used up", grown.share, "ratio", above=limits["throttled"]),
             Value("throttled", "such periods", grown.throttled, of=grown.periods),
@@ -127,7 +127,7 @@ def _slow(window: Window, row: ServiceGroup, grown: _Growth, limits: Limits) -> 
         evidence=cites(window.cite(row, "throttled")),
         advice=(_STEP, *_unit(row, "CPUQuotaPerSecUSec")),
         refuted_by="nr_throttled that stays the same under load",
-        harmless_if="the quota is what its owner pays for",
+        harmless_if="the quota is intended, as for a guest",
     )
 
 
