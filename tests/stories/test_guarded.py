@@ -166,7 +166,7 @@ def called(work: Callable[[], object]) -> list[FunctionType]:
     return [entry for entry in ENTRIES if inspect.unwrap(entry).__code__ in codes]
 
 
-def asked_of(name: str, monkeypatch: pytest.MonkeyPatch) -> set[object]:
+def asked_of(name: str, monkeypatch: pytest.MonkeyPatch) -> set[FunctionType]:
     """Return the analyses that rules ask for their verdicts, each of which was broken in turn and cost only those."""
     asked = set()
     session = session_of(name)
