@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import json
+from bisect import bisect_left
 from typing import Any
 
 import pytest
@@ -93,10 +94,12 @@ class Library:
 
     def __init__(self, entries: dict[int, tuple[int, int]], error: int = errno.ENOENT) -> None:
         self.entries, self.error, self.asked = entries, error, list[tuple[int, bytes, int]]()
+        self.idents = sorted(entries)
 
     def quotactl(self, command: int, device: bytes, ident: int, block: Any) -> int:
         self.asked.append((command & 0xFF, device, ident))
-        found = min((each for each in self.entries if each >= ident), default=None)
+        at = bisect_left(self.idents, ident)
+        found = self.idents[at] if at < len(self.idents) else None
         if found is None:
             ctypes.set_errno(self.error)
             return -1

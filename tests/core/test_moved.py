@@ -78,6 +78,9 @@ class Fresh(NamedTuple):
     second: object
 
 
+_LARGER = ("draid-one-dimm", "scaleio-4node")
+
+
 def _fresh(before: Frame, frame: Frame, known: frozenset[str] | None) -> Fresh:
     replay = Replay(BUILTIN, known=known)
     first = _said(replay.feed(before))
@@ -86,7 +89,10 @@ def _fresh(before: Frame, frame: Frame, known: frozenset[str] | None) -> Fresh:
 
 
 @pytest.mark.parametrize("mixed", [False, True])
-@pytest.mark.parametrize("name", ["aoe-flashcache", "clone-convoy", "draid-one-dimm", "scaleio-4node"])
+@pytest.mark.parametrize(
+    "name",
+    ["aoe-flashcache", "clone-convoy", *(pytest.param(each, marks=pytest.mark.slow) for each in _LARGER)],
+)
 def test_a_moved_replay_is_as_one_that_begins_there(mixed: bool, name: str, tmp_path: Path) -> None:  # noqa: FBT001
     origin, recorded = opened(name)
     frames = _mixed(recorded) if mixed else list(recorded)
