@@ -43,6 +43,7 @@ SOURCES = (
     "network.sar",
     "limits.cgroups",
     "limits.qemu",
+    "limits.services",
     "devicemapper.mapper",
     "devicemapper.suspended",
     "devicemapper.suspended_text",

@@ -77,6 +77,7 @@ ORDER = (
     "limits.volume_below_promise",
     "limits.qos_multiplied",
     "limits.qos_partial",
+    "limits.service_limited",
     "ceph.ceph_daemon_down",
     "ceph.osd_down",
     "ceph.osd_slow",

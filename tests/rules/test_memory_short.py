@@ -10,7 +10,7 @@ from sdstop.collectors.system.node import NODE
 from sdstop.collectors.system.pressure import PRESSURE
 from sdstop.collectors.system.reports import REPORTS
 from sdstop.collectors.zfs.arc import ARC, ARCSTATS
-from sdstop.core.finding import Finding, Severity
+from sdstop.core.finding import Finding, Gap, Severity
 from sdstop.rules.memory.memory_short import MEMORY_SHORT
 from tests.nodes.frames import Files, Judged, value
 
@@ -122,7 +122,11 @@ def test_samples_that_come_late_are_judged_all_the_same() -> None:
 
 
 def test_a_short_time_is_not_judged() -> None:
-    assert judged(0.9, seconds=18).unchecked("memory").reason == "collecting data: 18 of 20 s"
+    said = judged(0.9, seconds=18).unchecked("memory")
+    assert said.gap is Gap.SIGNS
+    assert said.reason.endswith("; collecting data: 18 of 20 s")
+    assert judged(0.9, seconds=4).unchecked("memory").gap is Gap.EARLY
+    assert judged(0.1, seconds=18).unchecked("memory").gap is Gap.EARLY
 
 
 def test_without_pressure_data_nothing_is_said() -> None:

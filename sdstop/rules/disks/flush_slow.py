@@ -10,6 +10,7 @@ from sdstop.core import format as human
 from sdstop.core.advice import Advice, run
 from sdstop.core.averages import fmean
 from sdstop.core.finding import (
+    SIGN,
     Finding,
     Gap,
     Limits,
@@ -75,12 +76,16 @@ def _judge(
 ) -> Verdict:
     count = added((row.flushes_per_second or 0.0) * each for each, row in flushing)
     spent = added((row.flushes_per_second or 0.0) * (row.flush_wait or 0.0) * each for each, row in flushing)
-    if seconds + 0.5 < limits["seconds"]:
-        return Unchecked(f"collecting data: {seconds:.0f} of {limits['seconds']:g} s", disk.device, gap=Gap.EARLY)
     wait, rate, share = spent / count, count / seconds, spent / seconds
     said = f"{human.number(rate)} flushes/s of {human.quantity(wait, 'seconds')}"
     limit = limits["rotating"] if disk.rotational else limits["flash"]
-    if share < limits["share"] or wait < limit:
+    good = share < limits["share"] or wait < limit
+    if seconds + 0.5 < limits["seconds"]:
+        span = f"collecting data: {seconds:.0f} of {limits['seconds']:g} s"
+        if good or seconds < SIGN:
+            return Unchecked(span, disk.device, gap=Gap.EARLY)
+        return Unchecked(f"{said}; {span}", disk.device, gap=Gap.SIGNS)
+    if good:
         return RuledOut(disk.device, said)
     writes = [row.write_wait for row in rows if row.write_wait is not None]
     write_wait = fmean(writes) if writes else None

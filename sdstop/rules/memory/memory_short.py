@@ -11,6 +11,7 @@ from sdstop.collectors.system.pressure import Pressure
 from sdstop.core import format as human
 from sdstop.core.advice import run
 from sdstop.core.finding import (
+    SIGN,
     Damage,
     Finding,
     Gap,
@@ -63,7 +64,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     ):
         yield _full(window, left, most)
     elif short.seconds + _GRACE < seconds:
-        yield Unchecked(f"collecting data: {short.seconds:.0f} of {seconds:g} s", SUBJECT, calm=True, gap=Gap.EARLY)
+        yield _so_far(short, limits)
     elif (short.some or 0.0) >= limits["some"] or _is_swapping(short, limits):
         yield _finding(window, short, limits)
     elif short.pages is None and _used(window):
@@ -76,6 +77,13 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         yield Unchecked("memory pressure (PSI) unknown", SUBJECT, calm=True, gap=Gap.UNRECORDED)
     else:
         yield RuledOut(SUBJECT, f"in {seconds:g} s, {'; '.join(_said(short))}")
+
+
+def _so_far(short: _Shortage, limits: Limits) -> Unchecked:
+    span = f"collecting data: {short.seconds:.0f} of {limits['seconds']:g} s"
+    if short.seconds >= SIGN and ((short.some or 0.0) >= limits["some"] or _is_swapping(short, limits)):
+        return Unchecked(f"{'; '.join(_said(short))}; {span}", SUBJECT, gap=Gap.SIGNS)
+    return Unchecked(span, SUBJECT, calm=True, gap=Gap.EARLY)
 
 
 _PAGE = 4096.0

@@ -63,7 +63,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if row.active and seconds + _GRACE < limits["seconds"] and len(window.moments(MultipathState)) > 1:
             failed = row.paths - row.active
             why = f"{failed} failed for {human.duration(seconds)}: warning after {limits['seconds']:g} s"
-            yield Unchecked(why, row.mapping, gap=Gap.EARLY)
+            yield Unchecked(why, row.mapping, gap=Gap.SIGNS)
         else:
             yield _finding(window, row, seconds)
     yield from namespaces(window, limits)
@@ -113,7 +113,7 @@ def _detour(
     seconds = held(window, row)
     if used[0].access is not None and seconds + _GRACE < limits["detour"]:
         why = f"preferred paths not used for {human.duration(seconds)}: warning after {limits['detour']:g} s"
-        return Unchecked(why, row.mapping, gap=Gap.EARLY)
+        return Unchecked(why, row.mapping, gap=Gap.SIGNS)
     return not_preferred(window, row, used, better)
 
 
