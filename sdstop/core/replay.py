@@ -181,7 +181,7 @@ class Replay:
         """Turn runs without evidence into unread ones where another output of the same program was recorded.
 
         Outputs that any collector reads do not count; the others are kept with their first lines. An output that was
-        lost or emptied counts as well: what it showed is unknown.
+        lost or emptied counts as well: its text is unknown.
         """
         if TREE not in changed or not (outputs := [k for k in self.host.spoken() if k.startswith(("cmd:", "slug:"))]):
             return
@@ -284,7 +284,7 @@ _OBJECTS = frozenset({"ip", "dmsetup"})
 
 
 def _tells(item: Evidence, command: Command) -> bool:
-    """Return whether a recorded output is, or was before it was lost or emptied, what a command would have shown."""
+    """Return whether a recorded output takes the place of a command's, or did so until it was lost or emptied."""
     there = item.outcome is not Outcome.OK or item.data.strip() or command.filled
     return bool(there) and _shows_same(command.argv, item)
 
