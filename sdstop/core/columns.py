@@ -153,7 +153,7 @@ class Columns(Mapping[Hashable, Reading]):
 
 
 def value_of(rows: Rows, key: Hashable, name: str) -> Any:
-    """Return a field of a row, None if there is no such row; a row of columns is not made for it."""
+    """Return a field of a row, None without such a row; a row of columns is not made for it."""
     if isinstance(rows, Columns):
         place = rows.index.get(key)
         return None if place is None else rows.column(name)[place]

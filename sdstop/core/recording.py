@@ -13,7 +13,7 @@ from sdstop.core.host import Absent, Denied, Failed, Host, Output, Reply, TimedO
 
 T = TypeVar("T")
 _SHORT = 0.001
-"""Seconds within which times of short reads are not told apart."""
+"""Seconds within which short reads have the same time."""
 _MICROSECONDS = tuple(number / 1e6 for number in range(1001))
 Listed = dict[str, list[str]]
 """Directory listings of one sampling round, by path."""
@@ -170,7 +170,7 @@ class RecordingHost(Host):
         """Return the start of a read that just ended (Unix and monotonic seconds), and its duration.
 
         Short ones have the start of the first of them, and whole microseconds: of 40 000 small files, three numbers
-        each take 4 MB. A read that may be said to hang has its own.
+        each take 4 MB. A read that may count as hung has its own.
         """
         ended = self._clock()
         duration = ended - began

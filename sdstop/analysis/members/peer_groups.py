@@ -254,7 +254,7 @@ _Minutes = dict[Hashable, tuple[tuple[Second, ...], tuple[Wait, ...]]]
 
 
 def _minutes(edges: Sequence[Moment[Disk]]) -> _Minutes:
-    """Return what was judged over the blocks that end with the last of these samples, kept with it.
+    """Return the judgements of the blocks that end with the last of these samples, kept with it.
 
     It is dropped from the samples before: each would hold ten blocks, 0.5 MB each of 1000 disks.
     """

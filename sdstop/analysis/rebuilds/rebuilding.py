@@ -284,7 +284,7 @@ _Work = tuple[float, float, float | None, float | None, int | None]
 
 
 def _work(row: DiskActivity | None) -> _Work | None:
-    """Return what a load needs of a row: a third of its memory, kept for a minute with each sample."""
+    """Return the figures of a row that a load needs: a third of its memory, kept for a minute with each sample."""
     if row is None:
         return None
     moved = row.read_bytes_per_second + row.write_bytes_per_second
