@@ -18,7 +18,7 @@ R = TypeVar("R", bound=Reading)
 LARGE = 64
 """Minimum rows of a table that is packed when its run is old."""
 _AGAIN = 8
-"""Derived rows of such a table that are cached again: each takes a kilobyte, and rules that read many keep a few figures of each."""
+"""Derived rows of such a table that are cached again: each takes a kilobyte; rules that read many keep figures."""
 REPLAYED = 512
 """The same of a capture, which is replayed in a moment: rules read each old row once, and packing costs more."""
 
