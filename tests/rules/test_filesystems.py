@@ -6,11 +6,9 @@ import json
 
 import pytest
 
-from sdstop.collectors.block.devices import BLOCKDEV
 from sdstop.collectors.block.df import DF_TEXT
 from sdstop.collectors.block.filesystems import FILESYSTEMS, QUESTION
 from sdstop.collectors.block.mounts import MOUNTED
-from sdstop.collectors.devicemapper.multipath_text import MULTIPATH_TEXT
 from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked
 from sdstop.rules.filesystems.filesystem_full import FILESYSTEM_FULL
 from sdstop.rules.filesystems.filesystem_readonly import FILESYSTEM_READONLY
@@ -151,39 +149,6 @@ def test_only_what_the_kernel_forced_is_a_fault(row: dict[str, object], words: s
         assert said.finding("sdb1").title == words
     else:
         assert isinstance(said.of("sdb1"), RuledOut)
-
-
-@pytest.mark.parametrize(
-    ("access", "disk", "part", "found"),
-    [("rw", 1, 1, "sdb1"), ("rw", 1, 0, "sdb"), ("rw", 0, 1, "sdb1"), ("rw", 0, 0, ""), ("ro", 1, 1, "")],
-)
-def test_a_device_that_refuses_writes_under_a_writable_mount(access: str, disk: int, part: int, found: str) -> None:
-    files = {
-        "/proc/self/mounts": f"/dev/sdb1 /srv ext4 {access},relatime 0 0\n",
-        "/sys/block/sdb/dev": "8:16\n", "/sys/block/sdb/ro": f"{disk}\n", "/sys/block/sdb/size": "2048\n",
-        "/sys/block/sdb/sdb1/dev": "8:17\n", "/sys/block/sdb/sdb1/ro": f"{part}\n",
-    }  # fmt: skip
-    said = Judged((BLOCKDEV, MOUNTED), [FILESYSTEM_READONLY], [(0.0, files)])
-    if found:
-        finding = said.finding("sdb1")
-        assert (finding.severity, finding.title) == (Severity.CRITICAL, "DEVICE READ-ONLY, mount writable")
-        assert f"and {found} refuses" in finding.cause
-    else:
-        assert not isinstance(said.of("sdb1"), Finding)
-
-
-@pytest.mark.parametrize(("protection", "found"), [("ro", True), ("rw", False), ("undef", False)])
-def test_a_multipath_map_that_refuses_writes_in_a_text(protection: str, found: bool) -> None:  # noqa: FBT001
-    text = (
-        "mpatha (36001405a) dm-0 LIO-ORG,IBLOCK\n"
-        f"size=64M features='0' hwhandler='1 alua' wp={protection}\n"
-        "`-+- policy='service-time 0' prio=50 status=active\n"
-        "  |- 7:0:0:0 sdb 8:16 active ready running\n"
-        "  `- 6:0:0:0 sda 8:0  active ready running\n"
-    )
-    files = {"cmd:multipath -ll": text, "/proc/self/mounts": "/dev/mapper/mpatha /srv xfs rw,relatime 0 0\n"}
-    said = Judged((MULTIPATH_TEXT, MOUNTED), [FILESYSTEM_READONLY], [(0.0, files)])
-    assert isinstance(said.of("dm-0"), Finding) is found
 
 
 def test_recorded_df_is_judged_as_well() -> None:

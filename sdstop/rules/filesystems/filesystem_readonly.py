@@ -6,9 +6,7 @@ from collections.abc import Iterator
 
 from sdstop.analysis.space.filesystem_state import AFTER_ERROR, FilesystemState, filesystem_states
 from sdstop.analysis.tasks.kernel_log import gap_in, numbers, quoted, silence
-from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.block.mounts import MountPoint
-from sdstop.collectors.devicemapper.multipath import MultipathState
 from sdstop.collectors.filesystems.errors import Ext4Errors
 from sdstop.collectors.kernel.readings import KernelLog
 from sdstop.core import format as human
@@ -48,8 +46,6 @@ def _judged(window: Window, state: FilesystemState, counted: Ext4Errors | None, 
     words, subject = state.words, state.device
     if words & AFTER_ERROR or state.forced or (state.stopped and not _is_written(window, state)):
         return _finding(window, state)
-    if "rw" in words and (refusing := _refusing(window, state)) is not None:
-        return _protected(window, state, refusing)
     if state.filesystem in _NEVER_WRITTEN:
         return RuledOut(subject, f"all {state.filesystem} are read-only", others=_points(state))
     if not words:
@@ -63,46 +59,6 @@ def _judged(window: Window, state: FilesystemState, counted: Ext4Errors | None, 
         summary = f"{human.plural(len(state.mounts), 'mount point')} read-write"
         return RuledOut(subject, summary, others=_points(state))
     return _by_log(state, "read-write" if "rw" in words else "read-only", log)
-
-
-def _refusing(window: Window, state: FilesystemState) -> BlockDevice | MultipathState | None:
-    """Return the read-only device that a file system is on: its own, the disk of its partition, or a multipath map.
-
-    A read-only device further down is normal: snapshots and overlays are written elsewhere.
-    """
-    own = window.get(BlockDevice, state.device)
-    disks = [own, window.get(BlockDevice, own.parent) if own is not None and own.parent else None]
-    refusing = next((disk for disk in disks if disk is not None and disk.read_only == 1), None)
-    if refusing is not None:
-        return refusing
-    below = window.topology.devices(state.device)
-    maps = window.rows(MultipathState).values()
-    return next((each for each in maps if each.read_only == 1 and each.device in below), None)
-
-
-def _protected(window: Window, state: FilesystemState, refusing: BlockDevice | MultipathState) -> Finding:
-    place = human.safe(state.place, 30)
-    name = refusing.device or ""
-    return Finding(
-        severity=Severity.CRITICAL,
-        subject=state.device,
-        title="DEVICE READ-ONLY, mount writable",
-        cause=f"{place} is mounted read-write, and {human.safe(name, 16)} refuses writes.",
-        impact="Writes to its files are lost or fail, and the file system shuts down.",
-        values=(
-            Value("mount", "mount point", state.mounts[0].point if state.mounts else None),
-            Value("device", "read-only device", name),
-        ),
-        evidence=cites(window.cite(refusing, "read_only"), *(window.cite(row, "access") for row in state.mounts[:1])),
-        advice=(
-            "Find out why: write protection of the LUN, a read-only map, or blockdev.",
-            run("blockdev", "--getro", *operands(f"/dev/{name}"), note="1: read-only"),
-            run("journalctl", "-k").pipe("grep", "-i", "write protect"),
-        ),
-        refuted_by="0 from blockdev --getro",
-        damage=Damage.AVAILABILITY,
-        others=_points(state),
-    )
 
 
 def _points(state: FilesystemState) -> tuple[str, ...]:
