@@ -103,6 +103,7 @@ ORDER = (
     "rebuilds.scrub_overdue",
     "zfs.zfs_small_blocks",
     "zfs.zfs_failmode",
+    "zfs.zfs_checkpoint_left",
     "paths.unstable_device_path",
     "powerflex.zero_padding_off",
     "powerflex.rmcache_on_flash",
