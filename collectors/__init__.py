@@ -85,6 +85,7 @@ SOURCES = (
     "fabric.interrupts",
     "memory.dimms",
     "memory.edac",
+    "memory.edac_text",
     "memory.bandwidth",
     "health.smart",
     "health.raid",
