@@ -37,7 +37,7 @@ HugePages_Total:       5
 FILES = {
     "/proc/stat": STAT,
     "/proc/meminfo": MEMINFO,
-    "/proc/vmstat": "nr_free_pages 61\npswpin 4711\npswpout 815\npgpgin 12\n",
+    "/proc/vmstat": "nr_free_pages 61\npswpin 4711\npswpout 815\noom_kill 2\npgpgin 12\n",
     "/proc/loadavg": "1.50 0.75 0.25 2/105 4242\n",
     "/proc/uptime": "3751.40 7000.00\n",
     "/proc/sys/kernel/hostname": "store-7\n",
