@@ -16,9 +16,13 @@ def judged(*depths: int, model: str = "ST4000NM0035") -> Verdict:
     for number, depth in enumerate(depths):
         base = f"/sys/block/sd{chr(ord('a') + number)}"
         files |= {
-            f"{base}/dev": f"8:{16 * number}\n", f"{base}/size": "7814037168\n", f"{base}/device/vendor": "SEAGATE\n",
-            f"link:{base}/device": f"../../../0:0:{number}:0", f"{base}/device/model": f"{model}\n", f"{base}/device/queue_depth": f"{depth}\n",
-        }  # fmt: skip
+            f"{base}/dev": f"8:{16 * number}\n",
+            f"{base}/size": "7814037168\n",
+            f"link:{base}/device": f"../../../0:0:{number}:0",
+            f"{base}/device/vendor": "SEAGATE\n",
+            f"{base}/device/model": f"{model}\n",
+            f"{base}/device/queue_depth": f"{depth}\n",
+        }
     return Judged((BLOCKDEV,), [QUEUE_DEPTH_REDUCED], [(0.0, files)]).of("sda")
 
 
@@ -43,4 +47,4 @@ def test_a_finding_states_both() -> None:
     verdict = judged(1, 32, 32, 32)
     assert isinstance(verdict, Finding)
     assert verdict.title == "QUEUE DEPTH 1, 32 on its peers"
-    assert verdict.cause == "The disk gets 1 request at once, most of 4 like it 32."
+    assert verdict.cause == "The disk gets 1 request at once, most of 4 alike 32."

@@ -70,7 +70,7 @@ def _finding(window: Window, row: BlockDevice, usual: int, count: int, limits: L
         severity=Severity.WARNING,
         subject=row.device,
         title=f"QUEUE DEPTH {row.queue_depth}, {usual} on its peers",
-        cause=f"The disk gets {human.plural(row.queue_depth or 0, 'request')} at once, most of {count} like it {usual}.",
+        cause=f"The disk gets {human.plural(row.queue_depth or 0, 'request')} at once, most of {count} alike {usual}.",
         impact="Under load it is slower than its peers, and its array with it.",
         values=(
             Value("depth", "requests at once", row.queue_depth, "", below=usual / limits["factor"]),
