@@ -74,6 +74,7 @@ SOURCES = (
     "gluster.volumes",
     "gluster.heal",
     "aoe.targets",
+    "aoe.stat_text",
     "fabric.sas",
     "fabric.hba",
     "fabric.hba_text",
