@@ -12,7 +12,7 @@ from tests.nodes.frames import Judged
 
 def judged(*depths: int, model: str = "ST4000NM0035") -> Verdict:
     """Return the verdict on the first disk."""
-    files = {}
+    files: dict[str, str] = {}
     for number, depth in enumerate(depths):
         base = f"/sys/block/sd{chr(ord('a') + number)}"
         files |= {
