@@ -221,14 +221,19 @@ FORM = Form(
 )
 
 
+@lru_cache(maxsize=64)
+def _flags(letters: str) -> frozenset[str]:
+    """Return flags as a set, the same object for all devices with them: a set takes 216 bytes."""
+    return frozenset(letters)
+
+
 def _array(head: re.Match[str], body: list[str]) -> MdArray:
     name, activity, read_only, rest = head.groups()
     personality, devices = None, []
     for word in rest.split():
         device = _DEVICE.fullmatch(word)
         if device:
-            flags = frozenset(device[3][1::3])
-            devices.append(MdstatDevice(intern(device[1]), int(device[2]), flags))
+            devices.append(MdstatDevice(intern(device[1]), int(device[2]), _flags(device[3][1::3])))
         elif personality is None and not devices:
             personality = word
     found: dict[str, object] = {}

@@ -176,6 +176,8 @@ def _pool(pool: zpool_status.PoolStatus, sizes: Mapping[str, int | None], key: s
         scan=f"{last.operation} {last.state}" if last is not None else None,
         scrubbed_at=last.ended if last is not None and last.operation == "scrub" else None,
         where=key,
+        checkpoint=pool.checkpoint,
+        checkpointed=pool.checkpointed,
     )
 
 
@@ -297,8 +299,8 @@ ZFS = Collector(
         Need(f"list:{KSTATS}", "whether any pool is imported"),
         Need(f"{KSTATS}/*/state", "whether a pool's state changed: then it is asked at once"),
         Need(VERSION, "whether the tools support JSON"),
-        Command(TEXT, "pools, vdevs, errors and scans; up to OpenZFS 2.2"),
-        Command(JSON, "pools, vdevs, errors and scans; OpenZFS 2.3 and later"),
+        Command(TEXT, "pools, vdevs, errors and scans; up to OpenZFS 2.2", filled=True),
+        Command(JSON, "pools, vdevs, errors and scans; OpenZFS 2.3 and later", filled=True),
         Command(LIST, "sizes of the pools"),
         Need(
             "cmd:zpool status*",

@@ -152,6 +152,15 @@ class Columns(Mapping[Hashable, Reading]):
         return len(self.index)
 
 
+def value_of(rows: Rows, key: Hashable, name: str) -> Any:
+    """Return a field of a row, None without such a row; a row of columns is not made for it."""
+    if isinstance(rows, Columns):
+        place = rows.index.get(key)
+        return None if place is None else rows.column(name)[place]
+    row = rows.get(key)
+    return None if row is None else getattr(row, name)
+
+
 class _View:
     """A row of a table, then the next one; the fields that are read are noted."""
 

@@ -212,10 +212,16 @@ class Gap(enum.StrEnum):
     """The evidence is there and whole, and does not decide."""
     UNRECORDED = "unrecorded"
     EARLY = "early"
-    """More time is needed."""
+    """More time is needed, and nothing seen so far shows the fault."""
+    SIGNS = "signs"
+    """The newest samples show the fault, for less time than its rule needs."""
     DENIED = "denied"
     FAULTY = "faulty"
     """The evidence contradicts itself, is incomplete, unread or damaged, or its source failed or hangs."""
+
+
+SIGN = 5.0
+"""Seconds for which an average must be above its threshold to be a sign of the fault; a live check lasts 7."""
 
 
 class Unchecked(Struct, frozen=True, gc=False):

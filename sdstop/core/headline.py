@@ -2,8 +2,9 @@
 
 Exit codes are those of monitoring plugins. A finding gives its severity; worst are critical, warning, unknown, ok.
 The result is unknown if evidence contradicts itself, is incomplete, unread, damaged or older than the moment that was
-asked for, if a source failed or hangs, and if nothing was judged. Sources that were not recorded, need more time or
-were denied are named and do not change the code; with `strict`, a denied source makes the result unknown.
+asked for, if a source failed or hangs, if a fault shows for less time than its rule needs, and if nothing was judged.
+Sources that were not recorded or were denied, and rules that need more time, are named and do not change the code;
+with `strict`, a denied source makes the result unknown.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ LONGEST = 240
 """Maximum characters of the worst finding."""
 
 _CODES = {Severity.CRITICAL: CRITICAL, Severity.WARNING: WARNING}
+UNSURE = frozenset({Gap.FAULTY, Gap.SIGNS})
+"""Gaps with which nothing is OK."""
 _FAULTY = frozenset({Outcome.FAILED, Outcome.TIMEOUT, Outcome.UNREAD})
 _MOST = 5
 """Maximum names of a kind."""
@@ -116,7 +119,8 @@ def headline_of(judgement: Judgement, nodes: Sequence[SeenNode], *, strict: bool
     bad = [finding for finding in judgement.findings if finding.severity in _CODES]
     gaps = {verdict.gap for verdict in judgement.unchecked}
     doubts = [node.called(node.doubt) for node in nodes if node.doubt]
-    unknown = bool(unseen or doubts) or not judgement.judged or Gap.FAULTY in gaps or (strict and Gap.DENIED in gaps)
+    unsure = bool(gaps & UNSURE) or (strict and Gap.DENIED in gaps)
+    unknown = bool(unseen or doubts) or not judgement.judged or unsure
     code = max((_CODES[finding.severity] for finding in bad), default=UNKNOWN if unknown else OK)
     rest = [*doubts]
     partial = [name for name, why in unseen.items() if why.startswith("partial:")]
@@ -136,10 +140,18 @@ def headline_of(judgement: Judgement, nodes: Sequence[SeenNode], *, strict: bool
     off = [verdict.rule for verdict in judgement.unchecked if verdict.reason == OFF]
     if off:
         rest.append(f"switched off: {named(off)}")
+    signs = [verdict for verdict in judgement.unchecked if verdict.gap is Gap.SIGNS]
+    if signs:
+        more = f" and {len(signs) - 1} more" if len(signs) > 1 else ""
+        rest.append(f"too early to judge: {signs[0].rule} {safe(reason_of(signs[0]), LONGEST)}{more}")
+    early = [verdict for verdict in judgement.unchecked if verdict.gap is Gap.EARLY and judgement.judged]
     loud = [verdict for verdict in judgement.unchecked if not verdict.calm or not judgement.judged]
+    loud = [verdict for verdict in loud if verdict.gap not in {Gap.SIGNS, Gap.EARLY} or not judgement.judged]
     if loud:
         rest.append(_not_checked(loud))
-    found = "" if (unseen or doubts) and not bad else _found(judgement, bad, lacking=bool(lacking))
+    if early and not bad:
+        rest.append(f"not yet judged: {named(sorted({verdict.rule for verdict in early}))}")
+    found = "" if (unseen or doubts or signs) and not bad else _found(judgement, bad, lacking=bool(lacking))
     return Headline(code, found, tuple(rest), unseen, tuple(lacking), unjudged)
 
 

@@ -24,8 +24,10 @@ KEEP = 75.0
 """Seconds of snapshots to keep: the longest window of any rule or strip is 60."""
 FEWEST = 16
 """Minimum number of snapshots to keep, whatever their age: at slow intervals windows are measured in runs."""
-YOUNG = 4
-"""Number of newest snapshots that are kept unpacked: rules use the last three samples."""
+YOUNG = 2
+"""Number of newest snapshots that are kept unpacked: rules read all rows of the newest sample, few of older ones."""
+
+_BRIEF = "brief"
 
 REMEMBERED = 2048
 """Runs kept per source of a `remembered` family: hours of a slow source, half an hour at 1 s."""
@@ -44,6 +46,11 @@ class Moment(Struct, Generic[R], frozen=True):
     seconds: float | None
     rows: Mapping[Hashable, R]
     memo: dict[Hashable, Any]
+
+    def brief(self, key: Hashable) -> dict[Hashable, Any]:
+        """Return a cache of results that windows of seconds share; it is emptied when FEWEST snapshots are newer."""
+        caches: dict[Hashable, dict[Hashable, Any]] = self.memo.setdefault(_BRIEF, {})
+        return caches.setdefault(key, {})
 
 
 class Window(Struct, frozen=True, eq=False):
@@ -301,6 +308,10 @@ class History:
         self._distinct.forget(self._ring[0].number)
         if len(self._ring) > YOUNG:
             self._age(self._ring[-1 - YOUNG], self._ring[-YOUNG])
+        if len(self._ring) > FEWEST:
+            for name, run in self._ring[-1 - FEWEST].runs.items():
+                if _BRIEF in run.memo and self._ring[-FEWEST].runs.get(name) is not run:
+                    run.memo.pop(_BRIEF, None)
 
     def still(self) -> History:
         """Return a copy with the current snapshots."""

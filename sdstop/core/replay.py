@@ -151,6 +151,8 @@ class Replay:
             self.host.is_filled, self.host.is_for_everyone = tests
             outcome, reason, base, recorded = self._read(collector)
             keys, defects = frozenset(self.host.touched), tuple(self.host.defects)
+            if before is not None and keys == before.keys:
+                keys = before.keys  # runs of 90 s are kept, with hundreds of keys each
             if outcome is Outcome.OK and not noted and not self._recorded(keys):
                 outcome, reason, base, recorded = Outcome.ABSENT, "not recorded", {}, False
         if mark.duration is None and noted and outcome is not Outcome.TIMEOUT:
@@ -180,7 +182,8 @@ class Replay:
     def _find_unread(self, changed: set[str]) -> None:
         """Turn runs without evidence into unread ones where another output of the same program was recorded.
 
-        Outputs that any collector reads do not count; the others are kept with their first lines.
+        Outputs that any collector reads do not count; the others are kept with their first lines. An output that was
+        lost or emptied counts as well: its text is unknown.
         """
         if TREE not in changed or not (outputs := [k for k in self.host.spoken() if k.startswith(("cmd:", "slug:"))]):
             return
@@ -189,15 +192,17 @@ class Replay:
         left: dict[str, list[Evidence]] = {}
         for key in sorted(outputs):
             item = self.host.state[key]
-            if key not in read and item.outcome is Outcome.OK and item.data.strip():
-                self._unread[key] = _first_line(item)
+            if key not in read and item.outcome is not Outcome.ABSENT:
+                if item.outcome is Outcome.OK and item.data.strip():
+                    self._unread[key] = _first_line(item)
                 left.setdefault(_PROGRAM.split(key.partition(":")[2], maxsplit=1)[0], []).append(item)
         for collector in self.collectors if left else ():
             run = self._runs.get(collector.name)
             if run is None or run.outcome is not Outcome.ABSENT or run.recorded:
                 continue
-            commands = [need.argv for need in collector.needs if isinstance(need, Command)]
-            found = next((item for argv in commands for item in left.get(argv[0], ()) if _shows_same(argv, item)), None)
+            commands = [need for need in collector.needs if isinstance(need, Command)]
+            asked = ((command, item) for command in commands for item in left.get(command.argv[0], ()))
+            found = next((item for command, item in asked if _tells(item, command)), None)
             if found is not None:
                 reason = f"recorded in another form: {_begins(found)}"
                 self._runs[collector.name] = replace(
@@ -280,6 +285,12 @@ _OBJECTS = frozenset({"ip", "dmsetup"})
 """Programs with an object behind the first options: `ip -d link`. They accept abbreviations of it."""
 
 
+def _tells(item: Evidence, command: Command) -> bool:
+    """Return whether a recorded output takes the place of a command's, or did so until it was lost or emptied."""
+    there = item.outcome is not Outcome.OK or item.data.strip() or command.filled
+    return bool(there) and _shows_same(command.argv, item)
+
+
 def _shows_same(argv: Sequence[str], item: Evidence) -> bool:
     """Return whether a recorded command shows the same as `argv`: `ip -d a`, but not `ip rule`, for `ip addr`."""
     pairs = zip(_object(argv[1:]), _object(_PROGRAM.split(item.key.partition(":")[2])[1:]), strict=False)
@@ -293,7 +304,9 @@ def _object(words: Sequence[str]) -> list[str]:
 
 
 def _begins(item: Evidence) -> str:
-    """Return the key of a piece of evidence and its first line."""
+    """Return the key of a piece of evidence and its first line, or why it has none."""
+    if item.outcome is not Outcome.OK or not item.data.strip():
+        return f"{item.key}: {item.detail or 'empty'}"
     return f'{item.key} begins "{_first_line(item)}"'
 
 

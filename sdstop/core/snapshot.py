@@ -16,7 +16,9 @@ from sdstop.core.model import Derivation, Reading, Rows
 R = TypeVar("R", bound=Reading)
 
 LARGE = 64
-"""Minimum rows of a table that is packed when its run is old; also the limit of its derived rows cached again."""
+"""Minimum rows of a table that is packed when its run is old."""
+_AGAIN = 8
+"""Derived rows of such a table that are cached again: each takes a kilobyte; rules that read many keep figures."""
 REPLAYED = 512
 """The same of a capture, which is replayed in a moment: rules read each old row once, and packing costs more."""
 
@@ -47,7 +49,7 @@ class DerivedRows(Mapping[Hashable, Reading]):
         else:
             before, after = self._before.get(key), self._after.get(key)
             row = None if before is None or after is None else self._make(before, after, self._seconds)
-            if not self._aged or len(made) < LARGE:
+            if not self._aged or len(made) < _AGAIN:
                 made[key] = row
         return default if row is None else row
 

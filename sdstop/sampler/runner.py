@@ -27,11 +27,14 @@ def run(collector: Collector, host: Host) -> bool:
     """
 
     def read() -> bool:
-        readings = collector.read(host)
-        return collector.eager or sum(1 for _ in readings) > 0
+        try:
+            readings = collector.read(host)
+            return collector.eager or sum(1 for _ in readings) > 0
+        except Unreadable as error:  # not returned: with its frames it would be garbage that counting does not free
+            return not isinstance(error, Absent)
 
     found = caught(read)
-    return not isinstance(found, Absent) if isinstance(found, Exception) else found
+    return isinstance(found, Exception) or found
 
 
 def sample(host: Host, collectors: Sequence[Collector], number: int, taken: float, monotonic: float) -> Frame:
@@ -150,6 +153,7 @@ class CollectorRunner:
         try:
             finished = self._execute(began=self.began, due=self._due)
         finally:
+            self._listed = {}
             self._done(self, finished)
 
     def _execute(self, *, began: float, due: bool) -> FinishedRun | None:
@@ -159,6 +163,7 @@ class CollectorRunner:
             mark = self._ask(fingerprint)
             late = self._clock() - began > self.collector.deadline  # shown as hanging: send the result
             if not due and not late and mark == self._mark:
+                self.recording = self._record()  # without the listings of this round
                 return None
             self._mark = mark
         started = self._clock()
@@ -166,14 +171,18 @@ class CollectorRunner:
         self.found = run(self.collector, recording)
         finished = FinishedRun(self, started, self._clock() - started, recording.evidence)
         self.recording = self._record()
-        recording.evidence = {}  # a kept error keeps the host that it was raised in, until garbage is collected
+        recording.let_go()  # a kept error keeps the host that it was raised in, until garbage is collected
         return finished
 
     def _record(self, listed: Listed | None = None) -> RecordingHost:
         return RecordingHost(self._host, self._clock, self._wall, listed, self._keep, self._known)
 
     def _ask(self, fingerprint: Callable[[Host], Hashable]) -> Hashable:
-        mark = caught(lambda: fingerprint(self.recording))
-        if isinstance(mark, Unreadable):
-            return type(mark).__name__, mark.key, mark.detail
+        def read() -> Hashable:
+            try:
+                return fingerprint(self.recording)
+            except Unreadable as error:  # not returned, as in `run`
+                return type(error).__name__, error.key, error.detail
+
+        mark = caught(read)
         return described(mark) if isinstance(mark, Exception) else mark

@@ -109,6 +109,8 @@ def run_worker(task: WorkerConfig, host: Host, connection: socket.socket, at_lei
     def send(frame: Sent) -> None:
         for packet in wire.packets(frame):
             connection.send(packet)
+        if len(frame[2]) >= wire.BATCH:
+            gc.collect()  # garbage of a round of many files holds what else is freed; the parent's objects are frozen
 
     scheduler = Scheduler(task.collectors, host, send, wake, task.interval, task.patience)
     scheduler.rest.seconds = task.rest

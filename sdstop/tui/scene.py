@@ -20,7 +20,7 @@ from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import Outcome
 from sdstop.core.finding import Finding, Gap, Severity, Unchecked, worst_by_subject
 from sdstop.core.finding_order import by_cause
-from sdstop.core.headline import NOT_YET, Headline, named, reason_of
+from sdstop.core.headline import NOT_YET, UNSURE, Headline, named, reason_of
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
 from sdstop.core.session import Look, Session
@@ -226,7 +226,7 @@ class Scene(Struct, frozen=True):
         for (calm, reason), verdicts in sorted(reasons.items(), key=lambda item: item[0][0]):
             names = sorted({verdict.rule for verdict in verdicts})
             early = all(verdict.gap is Gap.EARLY for verdict in verdicts)
-            faulty = any(verdict.gap is Gap.FAULTY for verdict in verdicts)
+            faulty = any(verdict.gap in UNSURE for verdict in verdicts)
             subject = names[0] if len(names) == 1 else f"{len(names)} rules"
             shown = reason if len(names) == 1 else f"{reason}: {', '.join(names)}"
             entries.append(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.core.columns import Columns
+from sdstop.core.columns import Columns, value_of
 from sdstop.core.evidence import Outcome
 from sdstop.core.joins import Identity, Naming, ThingKind
 from sdstop.core.model import Label, Metric, Reading, key_of
@@ -135,3 +135,12 @@ def test_rows_of_several_sources_are_read_as_columns_too() -> None:
     assert not column_parts(merged(one, table([Group("a", "x", 3.0)])))  # only the first of these two rows counts
     assert not column_parts(merged(one, dict(other)))
     assert not column_parts(dict(one))
+
+
+@given(ROWS)
+def test_a_value_is_that_of_the_row(rows: list[Group]) -> None:
+    columns, plain = table(rows), {key_of(Group)(row): row for row in rows}
+    for key in (*plain, ("none", "here")):
+        for name in ("done", "limit", "owner"):
+            found = getattr(plain[key], name) if key in plain else None
+            assert value_of(plain, key, name) == value_of(columns, key, name) == found

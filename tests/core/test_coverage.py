@@ -202,6 +202,25 @@ def test_another_form_of_the_same_command_is_unread() -> None:
     assert made.headline().code == UNKNOWN
 
 
+def test_another_form_of_the_same_command_that_was_lost_is_unread() -> None:
+    made = Session(Origin("n"), (BOXES,), (DENTED,))
+    made.feed(Frame(1, 1e9, 0.0, (Evidence("cmd:shelf -l", Outcome.FAILED, detail="lost from the capture"),)))
+    run = made.head().now.runs["boxes"]
+    assert (run.outcome, run.reason) == (
+        Outcome.UNREAD,
+        "recorded in another form: cmd:shelf -l: lost from the capture",
+    )
+    assert made.headline().code == UNKNOWN
+
+
+@pytest.mark.parametrize(("filled", "outcome"), [(True, Outcome.UNREAD), (False, Outcome.ABSENT)])
+def test_another_form_that_is_empty_is_unread_if_the_command_always_prints(*, filled: bool, outcome: Outcome) -> None:
+    collector = Collector("boxes", "Boxes", BOXES.read, BOXES.families, (Command(("shelf",), "boxes", filled=filled),))
+    made = Session(Origin("n"), (collector,), (DENTED,))
+    made.feed(Frame(1, 1e9, 0.0, (Evidence("cmd:shelf -l"),)))
+    assert made.head().now.runs["boxes"].outcome is outcome
+
+
 def test_a_finding_is_not_made_of_its_own_refutation() -> None:
     with pytest.raises(ValueError, match="its own evidence"):
         Finding(severity=Severity.INFO, subject="a", cause="b", evidence=(Cite(SHELF, 1, "no errors at all"),),

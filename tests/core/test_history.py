@@ -10,6 +10,7 @@ from typing import ClassVar
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from sdstop.core.collector import Collector
 from sdstop.core.diagnosis import Diagnosis, judge
@@ -56,6 +57,20 @@ def test_what_follows_from_a_run_is_worked_out_once_for_it() -> None:
         found.append(window.of_run(Spare, "k", partial(ask, -n)))
     assert found == [1, 1, -1, 1, 1, -2, 3, 3, -3]
     assert asked == [1, -1, -2, 3, -3]
+
+
+def test_brief_results_are_dropped_when_sixteen_snapshots_are_newer() -> None:
+    """Those of a run that is still the newest one are kept: windows ask for it."""
+    given = session()
+    given.feed(frame(1, 1))
+    moments = []
+    for n in range(2, 40):
+        window = given.feed(frame(n, n) if n < 20 else replace(frame(n, n), ran={})).window
+        moments = window.moments(Meter)
+        moments[-1].brief("a")["k"] = n
+    known = [moment.brief("a").get("k") for moment in moments]
+    assert known == [None] * 18 + [39]
+    assert moments[-1].started == 19.0
 
 
 class Spare(Meter, frozen=True):

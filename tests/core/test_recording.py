@@ -109,6 +109,21 @@ def test_evidence_says_when_and_how_long() -> None:
     }
 
 
+def test_short_reads_share_the_start_of_the_first_of_them() -> None:
+    """Of a long one the start is its own: it may be said to hang, and is recognized by that."""
+    times = [10.0, 10.00004, 10.0001, 10.00013, 10.0009, 10.0043, 10.005, 10.00501]
+    recording = RecordingHost(
+        Scripted(dict.fromkeys(("/a", "/b", "/c", "/d"), b"x")), iter(times).__next__, lambda: 7.0
+    )
+    for path in ("/a", "/b", "/c", "/d"):
+        recording.read(path)
+    every = list(recording.evidence.values())
+    assert [item.monotonic for item in every] == [10.0, 10.0, 10.0009, 10.005]
+    assert every[0].monotonic is every[1].monotonic
+    assert [item.duration for item in every] == pytest.approx([4e-5, 3e-5, 0.0034, 1e-5], abs=1e-6)
+    assert [item.taken for item in every] == [7.0] * 4
+
+
 def test_the_key_that_is_being_read_is_known() -> None:
     hosts: list[RecordingHost] = []
     hosts.append(RecordingHost(Scripted({"list:/d": lambda: [str(hosts[0].current)]})))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sdstop.collectors.system.node import NODE
-from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked
+from sdstop.core.finding import Finding, Gap, RuledOut, Severity, Unchecked
 from sdstop.rules.system.cpu_saturated import CPU_SATURATED
 from tests.nodes.frames import Judged
 
@@ -59,6 +59,16 @@ def test_all_processors_busy_is_mentioned(user: int, found: bool) -> None:  # no
 
 
 def test_a_short_time_shows_nothing() -> None:
-    verdict = node((0, 99), (0, 0), seconds=15).of("processors")
+    verdict = node((60, 39), (60, 39), seconds=15).of("processors")
     assert isinstance(verdict, Unchecked)
-    assert verdict.calm
+    assert (verdict.gap, verdict.calm, verdict.reason) == (Gap.EARLY, True, "collecting data: 15 of 20 s")
+
+
+def test_interrupts_that_fill_a_processor_so_far_are_a_sign() -> None:
+    verdict = node((0, 99), (0, 0), seconds=6).of("processors")
+    assert isinstance(verdict, Unchecked)
+    assert (verdict.gap, verdict.calm) == (Gap.SIGNS, False)
+    assert verdict.reason == "interrupts fill processor 0; collecting data: 6 of 20 s"
+    early = node((0, 99), (0, 0), seconds=4).of("processors")
+    assert isinstance(early, Unchecked)
+    assert early.gap is Gap.EARLY

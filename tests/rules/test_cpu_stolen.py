@@ -48,8 +48,11 @@ def test_samples_may_be_far_apart(every: int) -> None:
 def test_a_short_time_is_early_and_no_good_sign() -> None:
     verdict = guest(user=100, stolen=100, seconds=10)
     assert isinstance(verdict, Unchecked)
-    assert (verdict.gap, verdict.calm) == (Gap.EARLY, False)
+    assert (verdict.gap, verdict.calm) == (Gap.SIGNS, False)
     assert verdict.reason == "collecting data: 10 of 20 s; 50.0% of the processor time wanted stolen so far"
+    brief = guest(user=100, stolen=100, seconds=4)
+    assert isinstance(brief, Unchecked)
+    assert brief.gap is Gap.EARLY
     single = guest(user=100, stolen=100, seconds=0)
     assert isinstance(single, Unchecked)
     assert single.calm

@@ -6,7 +6,7 @@ import pytest
 
 from sdstop.collectors.block.devices import BLOCKDEV
 from sdstop.collectors.block.diskstats import DISKSTATS
-from sdstop.core.finding import Finding, RuledOut, Severity
+from sdstop.core.finding import Finding, Gap, RuledOut, Severity
 from sdstop.rules.disks.discard_unaligned import DISCARD_UNALIGNED
 from sdstop.rules.disks.flush_slow import FLUSH_SLOW
 from tests.nodes.frames import Judged, value
@@ -66,9 +66,11 @@ def test_a_finding_states_what_was_measured() -> None:
 
 
 def test_a_few_seconds_of_flushes_decide_nothing() -> None:
-    assert (
-        judged(flushes=50, each=0.012, seconds=8).unchecked("sda", "flush-slow").reason == "collecting data: 8 of 10 s"
-    )
+    said = judged(flushes=50, each=0.012, seconds=8).unchecked("sda", "flush-slow")
+    assert (said.gap, said.reason) == (Gap.SIGNS, "50 flushes/s of 12.0 ms; collecting data: 8 of 10 s")
+    brief = judged(flushes=50, each=0.012, seconds=4).unchecked("sda", "flush-slow")
+    fast = judged(flushes=50, each=0.001, seconds=8).unchecked("sda", "flush-slow")
+    assert [each.gap for each in (brief, fast)] == [Gap.EARLY, Gap.EARLY]
 
 
 @pytest.mark.parametrize(

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import fnmatch
+import gc
+import weakref
 from collections.abc import Iterator
 from itertools import chain
 
 import pytest
+from msgspec.structs import replace
 
 from sdstop.collectors import BUILTIN
 from sdstop.core.collector import Collector
 from sdstop.core.evidence import Evidence, Frame, Outcome, RunMark
 from sdstop.core.evidence_host import EvidenceHost
-from sdstop.core.host import Host, Unreadable
+from sdstop.core.host import Absent, Denied, Failed, Host, TimedOut, Unreadable
+from sdstop.core.model import Reading
 from sdstop.core.recording import RecordingHost
 from sdstop.core.replay import Replay
 from sdstop.core.snapshot import Snapshot
 from sdstop.node.live import LiveHost
 from sdstop.sampler import sample
+from sdstop.sampler.runner import run
 from tests.fixtures import names, opened
 from tests.sampler.meters import METERS, OTHERS, Meter, Speed, keys
 
@@ -92,3 +97,22 @@ class TestReplayOfHangs:
             mark = RunMark(float(number), duration)
             seconds.append(self.feed(replay, number, {"/meters/a": str(number)}, mark).runs["meters"].seconds)
         assert seconds == [None, 1.0, None, None, 1.0]
+
+
+@pytest.mark.parametrize("error", [Absent, Denied, Failed, TimedOut])
+def test_a_source_that_fails_keeps_no_host(error: type[Unreadable]) -> None:
+    """Counting references must free it: with its frames, an error that is kept has the evidence of its run."""
+
+    def fails(_: Host) -> Iterator[Reading]:
+        raise error("/x", "no")
+        yield
+
+    host = EvidenceHost()
+    gone = weakref.ref(host)
+    gc.disable()
+    try:
+        assert run(replace(METERS, read=fails), host) is (error is not Absent)
+        del host
+        assert gone() is None
+    finally:
+        gc.enable()

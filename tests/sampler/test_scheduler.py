@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from sdstop.core.collector import LIVE, ONCE, RESTING, SLOW, Collector, Need
@@ -497,6 +499,19 @@ class TestDelta:
         delta.news([Evidence("/a", data=b"1", monotonic=1.0), Evidence("/a", data=b"1", monotonic=5.0)])
         assert delta.news([Evidence("/a", Outcome.TIMEOUT, monotonic=4.0)]) == []
         assert delta.news([Evidence("/a", data=b"1", monotonic=6.0)]) == []
+
+    @given(st.lists(st.tuples(st.integers(0, 3000), st.integers(0, 2)), max_size=60), st.integers(0, 3000))
+    def test_it_is_as_a_dict_of_what_was_said(self, later: list[tuple[int, int]], known: int) -> None:
+        """Also when thousands of pieces have grown its table, and many keys belong to one slot."""
+        delta, said = ChangeFilter(), dict.fromkeys(range(known), 0)
+        first = [Evidence(f"/{number}", data=b"0", monotonic=0.0) for number in said]
+        assert delta.news(first) == first
+        for at, (number, content) in enumerate(later, 1):
+            item = Evidence(f"/{number}", data=b"%d" % content, monotonic=float(at))
+            is_same = said.get(number) == content
+            assert delta.is_known(item) is is_same
+            assert delta.news([item]) == ([] if is_same else [item])
+            said[number] = content
 
 
 def watcher(**more: Any) -> Collector:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 
+from sdstop.collectors.limits.services import QUESTION as SERVICES
 from tests.arrays import SAS_15K, SATA_FLASH, ArraySpec, Bursts, Clones, Level, Random, simulate
 from tests.arrays.spec import GIB, KIB
 from tests.nodes.system import Shape
@@ -114,7 +116,21 @@ def _bound() -> Scene:
     return Scene(shape, _STARTED + 259_200, 40, [Part.simulated(Shelf(spec), 32, 40)], serving(9.0e6, 12.0e6))
 
 
+def _limited(share: float) -> Scene:
+    """Let the unit of smbd have a CPU quota that it uses up in a share of the periods, 10 a second."""
+    spec = ArraySpec(level=Level.RAID0, disks=4, chunk=512 * KIB, member_size=931 * GIB, random=Random(rate=60.0))
+    shape = Shape("files7", cpus=8, user=0.06, system=0.04, load=1.9)
+    extra: dict[int, Mapping[str, str]] = {}
+    for second in range(0, 41, 5):
+        used = {"periods": 81_200 + 10 * second, "throttled": 911 + int(10 * share * second)}
+        group = {"group": "/system.slice/smb.service", "programs": ["smbd"], "quota": 0.5, **used}
+        extra[second] = {f"answers/{SERVICES}.json": json.dumps([group])}
+    return Scene(shape, _STARTED + 345_600, 40, [Part.simulated(Shelf(spec), 33, 40)], serving(9.0e6, 12.0e6), extra)
+
+
 STORIES: Stories = {
+    "service-throttled": lambda: _limited(0.8),
+    "service-roomy": lambda: _limited(0.02),
     "interrupts-bound": _bound,
     "guest-starved": lambda: _guest(0.4),
     "guest-served": lambda: _guest(0.02),

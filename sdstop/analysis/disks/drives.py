@@ -298,7 +298,7 @@ def totals(window: Window) -> list[tuple[float, float, DiskTotals]]:
 
 def whole_names(window: Window) -> list[str]:
     """Return the names of the devices whose I/O totals include."""
-    return window.of_run(DiskActivity, "names of whole disks", lambda: _whole_names(window))
+    return window.once("names of whole disks", lambda: _whole_names(window))
 
 
 def _whole_names(window: Window) -> list[str]:

@@ -78,34 +78,45 @@ def saturated(
 def times_its_past(window: Window, moments: Sequence[Moment[DiskActivity]], name: str) -> float | None:
     """Return a device's service time as a multiple of the one before these samples, None if that is unknown."""
     every = window.moments(DiskActivity)
-    return _times(_rows(moments, name), _rows(every[: len(every) - len(moments)], name), _PAST)
+    return _times(_services(moments, name), _services(every[: len(every) - len(moments)], name), _PAST)
 
 
 def times_its_peers(moments: Sequence[Moment[DiskActivity]], name: str, peers: Sequence[str]) -> float | None:
     """Return a device's service time as a multiple of its peers' median, None if fewer than two complete requests."""
-    others = [rows for peer in peers if peer != name and len(rows := _rows(moments, peer)) >= _PAST]
-    return (
-        _times(_rows(moments, name), [row for rows in others for row in rows], 2 * _PAST) if len(others) > 1 else None
-    )
+    others = [found for peer in peers if peer != name and len(found := _services(moments, peer)) >= _PAST]
+    every = [service for found in others for service in found]
+    return _times(_services(moments, name), every, 2 * _PAST) if len(others) > 1 else None
 
 
-def _times(rows: Sequence[DiskActivity], others: Sequence[DiskActivity], fewest: int) -> float | None:
-    if not rows:
+_Service = tuple[float | None, float]
+"""Mean size of requests in bytes, and the busy seconds per request: more load makes requests wait longer, and this
+shorter."""
+
+
+def _times(found: Sequence[_Service], others: Sequence[_Service], fewest: int) -> float | None:
+    if not found:
         return None
-    size = median(row.size or 0.0 for row in rows)
-    alike = [row for row in others if size and row.size and size / _ALIKE <= row.size <= size * _ALIKE]
-    return median(map(_served, rows)) / median(map(_served, alike)) if len(alike) >= fewest else None
+    size = median(size or 0.0 for size, _ in found)
+    alike = [took for of, took in others if size and of and size / _ALIKE <= of <= size * _ALIKE]
+    return median(took for _, took in found) / median(alike) if len(alike) >= fewest else None
 
 
-def _rows(moments: Sequence[Moment[DiskActivity]], name: str) -> list[DiskActivity]:
-    """Return the samples of a device in which it completed at least one request a second and was busy."""
-    rows = (moment.rows.get(name) for moment in moments)
-    return [row for row in rows if row is not None and row.busy and row.completed_per_second >= 1]
+def _services(moments: Sequence[Moment[DiskActivity]], name: str) -> list[_Service]:
+    """Return the samples of a device in which it completed at least one request a second and was busy.
 
-
-def _served(row: DiskActivity) -> float:
-    """Return the busy seconds per request: more load makes requests wait longer, and this shorter."""
-    return (row.busy or 0.0) / row.completed_per_second
+    Cached with each sample, because the windows of the next seconds ask for them: rows of old samples are not.
+    """
+    found = []
+    for moment in moments:
+        known = moment.brief("services")
+        if name not in known:
+            row = moment.rows.get(name)
+            busy = row.busy if row is not None and row.completed_per_second >= 1 else None
+            known[name] = (row.size, busy / row.completed_per_second) if row is not None and busy else None
+        service: _Service | None = known[name]
+        if service is not None:
+            found.append(service)
+    return found
 
 
 def depth(device: BlockDevice) -> float:

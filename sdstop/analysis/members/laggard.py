@@ -53,7 +53,8 @@ class Wait(Struct, frozen=True):
 class _Candidate(Struct, frozen=True):
     """The member with the longest wait: an outlier of its group. `steady`: in nearly every second.
 
-    `same_mix`: with about the same share of reads.
+    `same_mix`: with about the same share of reads. Of one that is not steady, the other figures are not worked out; nor
+    is the mix of one whose requests have another size.
     """
 
     wait: Wait
@@ -333,11 +334,12 @@ def _outlier(
         return median(of(other, value) for other in peers)
 
     requests = rows[0].requests
-    same_size = of(disk, requests.size) <= limits.equal_ios * others(requests.size)
-    same_mix = abs(of(disk, _read_share) - others(_read_share)) <= _MIXED
     ratios = ratios_of(rows, disk)
     steady = sum(ratio >= always for ratio in ratios) >= limits.fixed * len(ratios)
-    share = of(disk, requests.rate) / others(requests.rate)
+    # The figures of all peers in all seconds are read only for a member that can still be slow.
+    same_size = steady and of(disk, requests.size) <= limits.equal_ios * others(requests.size)
+    same_mix = same_size and abs(of(disk, _read_share) - others(_read_share)) <= _MIXED
+    share = of(disk, requests.rate) / others(requests.rate) if same_size else 1.0
     return _Candidate(Wait(disk, requests.name, waits[disk], middle, share), same_size, steady, same_mix)
 
 

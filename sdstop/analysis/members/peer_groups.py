@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from msgspec.structs import replace
@@ -214,12 +214,12 @@ def _of_minutes(window: Window, judged: JudgedGroup, limits: StripeLimits, actio
     known = {laggard.member for laggard in judged.slow}
     more: list[Laggard] = []
     if edges:
-        key = ("minutes", judged.layout.key, limits, action, frozenset(known))
-        memo = edges[-1].memo
-        if key not in memo:
+        key = (judged.layout.key, limits, action, frozenset(known))
+        found = _minutes(edges)
+        if key not in found:
             blocks = blocks_of(window, judged.layout)
-            memo[key] = blocks, tuple(_slow_over_minutes(judged, blocks, limits, action, known))
-        blocks, waits = memo[key]
+            found[key] = blocks, tuple(_slow_over_minutes(judged, blocks, limits, action, known))
+        blocks, waits = found[key]
     elif judged.group is not None and window.rows(Service):
         blocks = services_of(window, judged.layout, _by_device(judged.group))
         blocks = blocks if len(blocks) >= FEWEST_BLOCKS else ()
@@ -247,6 +247,24 @@ def _of_minutes(window: Window, judged: JudgedGroup, limits: StripeLimits, actio
     if verdict is not None and verdict.kind is StripePattern.UNCLEAR:
         verdict = replace(verdict, kind=StripePattern.SLOW)
     return replace(judged, slow=(*kept, *more), verdict=verdict)
+
+
+_Minutes = dict[Hashable, tuple[tuple[Second, ...], tuple[Wait, ...]]]
+"""Blocks of a group, and the members that are slow in them."""
+
+
+def _minutes(edges: Sequence[Moment[Disk]]) -> _Minutes:
+    """Return the judgements of the blocks that end with the last of these samples, kept with it.
+
+    It is dropped from the samples before: each would hold ten blocks, 0.5 MB each of 1000 disks.
+    """
+    memo = edges[-1].memo
+    if "minutes" not in memo:
+        memo["minutes"] = {}
+        for edge in edges[:-1]:
+            edge.memo.pop("minutes", None)
+    found: _Minutes = memo["minutes"]
+    return found
 
 
 def _relapsing(window: Window, judged: JudgedGroup, limits: StripeLimits) -> list[Laggard]:

@@ -85,14 +85,14 @@ def holds_since(
     """
     since = math.inf
     for moment in reversed(moments):
-        known: tuple[object, float] | None = moment.memo.get(key)
+        known: tuple[object, float] | None = moment.brief("holds").get(key)
         if known is not None and known[0] == of:
             since = min(since, known[1])
             break
         if not holds(moment):
             break
         since = moment.started
-    moments[-1].memo[key] = of, since
+    moments[-1].brief("holds")[key] = of, since
     return since <= moments[0].started
 
 
@@ -153,7 +153,10 @@ def marks(window: Window) -> Sequence[Moment[Disk]]:
 
     def find() -> list[Moment[Disk]]:
         moments = window.moments(Disk)
-        return [now for before, now in pairwise(moments) if now.started // BLOCK != before.started // BLOCK]
+        edges = [now for before, now in pairwise(moments) if now.started // BLOCK != before.started // BLOCK]
+        for edge in edges[: -BLOCKS - 1]:
+            edge.memo.pop("blocks", None)  # never used again
+        return edges
 
     return window.once("marks", find)
 
@@ -169,8 +172,8 @@ def blocks_of(window: Window, layout: GroupColumns) -> tuple[Second, ...]:
 
 
 def _block(layout: GroupColumns, before: Moment[Disk], after: Moment[Disk]) -> Second | None:
-    key = ("block", layout.key)
-    known: tuple[Columns, float, Second | None] | None = after.memo.get(key)
+    blocks: dict[Hashable, tuple[Columns, float, Second | None]] = after.memo.setdefault("blocks", {})
+    known = blocks.get(layout.key)
     if known is None or known[:2] != (layout.columns, before.started):
         seconds = after.started - before.started
         rows: dict[object, DiskActivity] = {}
@@ -180,7 +183,7 @@ def _block(layout: GroupColumns, before: Moment[Disk], after: Moment[Disk]) -> S
             if row is not None:
                 rows[name] = row
         known = layout.columns, before.started, _read(layout, rows)
-        after.memo[key] = known
+        blocks[layout.key] = known
     return known[2]
 
 

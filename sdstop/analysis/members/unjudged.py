@@ -58,7 +58,7 @@ def _actions(window: Window, start: float) -> dict[str, str]:
 def silent_member(layout: GroupColumns, moments: Sequence[Moment[DiskActivity]]) -> str | None:
     """Return a member with outstanding requests that completed none in the last samples."""
     names: Sequence[str] = layout.names
-    for moment in moments[-SILENT:]:
+    for moment in reversed(moments[-SILENT:]):  # the newest rows are at hand, and leave few names
         rows = ((name, moment.rows.get(name)) for name in names)
         names = [n for n, row in rows if row is not None and row.in_flight and not row.completed_per_second]
         if not names:

@@ -102,10 +102,11 @@ def device_load(window: Window, device: str) -> Load | None:
 
 def _row(moment: Moment[DiskActivity], device: str) -> DiskActivity | None:
     """Return a device's row of a sample, cached because several windows use it."""
-    rows: dict[str, DiskActivity | None] = moment.memo.setdefault("path.rows", {})
+    rows = moment.brief("path.rows")
     if device not in rows:
         rows[device] = moment.rows.get(device)
-    return rows[device]
+    row: DiskActivity | None = rows[device]
+    return row
 
 
 def _mean(rows: Sequence[tuple[float, DiskActivity]]) -> Load:

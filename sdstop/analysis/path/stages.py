@@ -254,7 +254,7 @@ def _is_full(window: Window, thing: Thing) -> bool:
     if device is None:
         return False
     moments = recent(window, SECONDS, FEWEST)
-    rows = [row for moment in moments if (row := moment.memo.get("path.rows", {}).get(thing.device)) is not None]
+    rows = [row for moment in moments if (row := moment.brief("path.rows").get(thing.device)) is not None]
     full = [row for row in rows if _busy(row) and (row.queue or 0.0) >= depth(device)]
     return bool(rows) and len(full) * 2 >= len(rows)
 

@@ -249,27 +249,25 @@ def _load(window: Window, device: str) -> DeviceLoad | None:
     recent = window.once("rebuilding.load", lambda: window.last(LOAD_SECONDS).moments(DiskActivity))
     count = measured = 0
     busy = completed = weight = waited = moved = 0.0
-    last: DiskActivity | None = None
+    in_flight: int | None = None
     for moment in recent:  # single pass, because each frame has dozens of members and moments
-        rows: dict[str, DiskActivity | None] = moment.memo.setdefault("rebuilding.rows", {})
-        if name in rows:
-            row = rows[name]
-        else:
-            row = rows[name] = moment.rows.get(name)
-        if row is None:
+        kept: dict[str, _Work | None] = moment.memo.setdefault("work of rebuilds", {})
+        if name not in kept:
+            kept[name] = _work(moment.rows.get(name))
+        work = kept[name]
+        if work is None:
             continue
-        last = row
+        rate, size, used, wait, in_flight = work
         count += 1
-        rate = row.completed_per_second
         completed += rate
-        moved += row.read_bytes_per_second + row.write_bytes_per_second
-        if row.busy is not None:
-            busy += row.busy
+        moved += size
+        if used is not None:
+            busy += used
             measured += 1
-        if row.wait is not None:
-            waited += row.wait * rate
+        if wait is not None:
+            waited += wait * rate
             weight += rate
-    if last is None:
+    if not count:
         return None
     return DeviceLoad(
         name,
@@ -277,8 +275,20 @@ def _load(window: Window, device: str) -> DeviceLoad | None:
         waited / weight if weight else None,
         completed / count,
         moved / count,
-        last.in_flight,
+        in_flight,
     )
+
+
+_Work = tuple[float, float, float | None, float | None, int | None]
+"""Requests and bytes per second, busy share, mean wait in seconds, and requests in flight."""
+
+
+def _work(row: DiskActivity | None) -> _Work | None:
+    """Return the figures of a row that a load needs: a third of its memory, kept for a minute with each sample."""
+    if row is None:
+        return None
+    moved = row.read_bytes_per_second + row.write_bytes_per_second
+    return row.completed_per_second, moved, row.busy, row.wait, row.in_flight
 
 
 def _of_pool(window: Window, row: Rebuild) -> DeviceLoad | None:

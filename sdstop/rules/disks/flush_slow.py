@@ -9,7 +9,9 @@ from sdstop.collectors.health.readings import DiskHealth
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, run
 from sdstop.core.averages import fmean
+from sdstop.core.columns import value_of
 from sdstop.core.finding import (
+    SIGN,
     Finding,
     Gap,
     Limits,
@@ -52,13 +54,14 @@ def _few(counted: Sequence[Moment[Disk]], device: str, limits: Limits) -> tuple[
     """
     if len(counted) < 2:
         return None
-    before, after = (moment.rows.get(device) for moment in (counted[0], counted[-1]))
-    if before is None or after is None or before.flushes is None or after.flushes is None:
+    old, new = counted[0].rows, counted[-1].rows
+    before, after = value_of(old, device, "flushes"), value_of(new, device, "flushes")
+    if before is None or after is None:
         return None
-    seconds = counted[-1].started - counted[0].started
-    count, spent = after.flushes - before.flushes, ((after.flush_time or 0) - (before.flush_time or 0)) / 1000
+    seconds, count = counted[-1].started - counted[0].started, after - before
     if count == 0:
         return ()
+    spent = ((value_of(new, device, "flush_time") or 0) - (value_of(old, device, "flush_time") or 0)) / 1000
     if count < 0 or spent < 0 or seconds < limits["seconds"] or spent >= limits["share"] * seconds * _CERTAIN:
         return None
     said = f"{human.number(count / seconds)} flushes/s of {human.quantity(spent / count, 'seconds')}"
@@ -75,12 +78,16 @@ def _judge(
 ) -> Verdict:
     count = added((row.flushes_per_second or 0.0) * each for each, row in flushing)
     spent = added((row.flushes_per_second or 0.0) * (row.flush_wait or 0.0) * each for each, row in flushing)
-    if seconds + 0.5 < limits["seconds"]:
-        return Unchecked(f"collecting data: {seconds:.0f} of {limits['seconds']:g} s", disk.device, gap=Gap.EARLY)
     wait, rate, share = spent / count, count / seconds, spent / seconds
     said = f"{human.number(rate)} flushes/s of {human.quantity(wait, 'seconds')}"
     limit = limits["rotating"] if disk.rotational else limits["flash"]
-    if share < limits["share"] or wait < limit:
+    good = share < limits["share"] or wait < limit
+    if seconds + 0.5 < limits["seconds"]:
+        span = f"collecting data: {seconds:.0f} of {limits['seconds']:g} s"
+        if good or seconds < SIGN:
+            return Unchecked(span, disk.device, gap=Gap.EARLY)
+        return Unchecked(f"{said}; {span}", disk.device, gap=Gap.SIGNS)
+    if good:
         return RuledOut(disk.device, said)
     writes = [row.write_wait for row in rows if row.write_wait is not None]
     write_wait = fmean(writes) if writes else None

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from sdstop.collectors.kernel.readings import KernelLog
 from sdstop.collectors.system.node import MEMINFO, VMSTAT, Node
 from sdstop.collectors.system.pressure import Pressure
 from sdstop.core import format as human
 from sdstop.core.advice import run
 from sdstop.core.finding import (
+    SIGN,
     Damage,
     Finding,
     Gap,
@@ -62,8 +64,11 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         left is not None and left < most and not ((short.some or 0.0) >= limits["some"] or _is_swapping(short, limits))
     ):
         yield _full(window, left, most)
+    elif killed := _killed(window):
+        why = f"{human.plural(killed, 'program')} killed for lack of memory; no kernel log shows why"
+        yield Unchecked(why, SUBJECT, gap=Gap.SIGNS)
     elif short.seconds + _GRACE < seconds:
-        yield Unchecked(f"collecting data: {short.seconds:.0f} of {seconds:g} s", SUBJECT, calm=True, gap=Gap.EARLY)
+        yield _so_far(short, limits)
     elif (short.some or 0.0) >= limits["some"] or _is_swapping(short, limits):
         yield _finding(window, short, limits)
     elif short.pages is None and _used(window):
@@ -76,6 +81,21 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         yield Unchecked("memory pressure (PSI) unknown", SUBJECT, calm=True, gap=Gap.UNRECORDED)
     else:
         yield RuledOut(SUBJECT, f"in {seconds:g} s, {'; '.join(_said(short))}")
+
+
+def _killed(window: Window) -> int:
+    """Return how many processes were killed in this window; 0 if the kernel log shows which, and at which limit."""
+    if window.rows(KernelLog):
+        return 0
+    counts = [row.killed for moment in window.moments(Node) for row in moment.rows.values() if row.killed is not None]
+    return max(0, counts[-1] - counts[0]) if counts else 0
+
+
+def _so_far(short: _Shortage, limits: Limits) -> Unchecked:
+    span = f"collecting data: {short.seconds:.0f} of {limits['seconds']:g} s"
+    if short.seconds >= SIGN and ((short.some or 0.0) >= limits["some"] or _is_swapping(short, limits)):
+        return Unchecked(f"{'; '.join(_said(short))}; {span}", SUBJECT, gap=Gap.SIGNS)
+    return Unchecked(span, SUBJECT, calm=True, gap=Gap.EARLY)
 
 
 _PAGE = 4096.0

@@ -49,7 +49,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             seconds = _since(window, row)
             allowed = f"warning after {limits['seconds']:g} s"
             if seconds + _GRACE < limits["seconds"] and row.state not in _ENDED and row.told is None:
-                yield Unchecked(f"{row.state} for {human.duration(seconds)}: {allowed}", row.session, gap=Gap.EARLY)
+                yield Unchecked(f"{row.state} for {human.duration(seconds)}: {allowed}", row.session, gap=Gap.SIGNS)
             else:
                 yield _finding(window, row, seconds, limits)
 

@@ -8,6 +8,7 @@ from sdstop.collectors.system.node import Cpu, CpuActivity, spent
 from sdstop.core import format as human
 from sdstop.core.advice import run
 from sdstop.core.finding import (
+    SIGN,
     Finding,
     Gap,
     Limits,
@@ -31,11 +32,11 @@ _GRACE = 0.5
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     moments = window.moments(Cpu)
     old = [each for each in moments if moments[-1].started - each.started + _GRACE >= limits["seconds"]]
-    if not old:
+    now, before = moments[-1], (old or moments)[-1 if old else 0]
+    seconds = now.started - before.started
+    if not old and seconds < SIGN:
         yield Unchecked(f"collecting data: needs {limits['seconds']:g} s", SUBJECT, calm=True, gap=Gap.EARLY)
         return
-    now, before = moments[-1], old[-1]
-    seconds = now.started - before.started
     pairs = {key: (before.rows.get(key), row) for key, row in now.rows.items()}
     shares = {
         row.cpu: share
@@ -47,7 +48,13 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         yield Unchecked("processor time was reset or is incomplete", SUBJECT, calm=True)
         return
     full = _filled(shares, limits)
-    if full is not None:
+    if not old:
+        span = f"collecting data: {seconds:.0f} of {limits['seconds']:g} s"
+        if full is None:
+            yield Unchecked(span, SUBJECT, calm=True, gap=Gap.EARLY)
+        else:
+            yield Unchecked(f"interrupts fill processor {full}; {span}", SUBJECT, gap=Gap.SIGNS)
+    elif full is not None:
         yield _interrupts(window, full, shares, seconds, limits)
     elif whole.busy >= limits["busy"]:
         yield _busy(window, whole, len(shares), seconds, limits)

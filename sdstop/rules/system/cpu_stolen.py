@@ -10,6 +10,7 @@ from sdstop.collectors.system.node import Cpu, Node
 from sdstop.core import format as human
 from sdstop.core.advice import run
 from sdstop.core.finding import (
+    SIGN,
     Finding,
     Gap,
     Limits,
@@ -59,7 +60,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         yield RuledOut(SUBJECT, f"{_said(found)} stolen by the hypervisor in {human.number(found.seconds)} s")
     elif not old:
         so_far = f"collecting data: {found.seconds:.0f} of {limits['seconds']:g} s; {_said(found)} stolen so far"
-        yield Unchecked(so_far, SUBJECT, gap=Gap.EARLY)
+        yield Unchecked(so_far, SUBJECT, gap=Gap.SIGNS if found.seconds >= SIGN else Gap.EARLY)
     else:
         yield _finding(window, found, rows[-1][1], limits)
 

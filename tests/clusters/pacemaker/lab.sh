@@ -116,6 +116,7 @@ revive() { start $1; until_ 60 all_online; cleanup; }
 cut() { local l; for l in $(seq $LINKS); do ip -n ${PREFIX}hub link set p$1-$l down; done; }
 mend() { local l; for l in $(seq $LINKS); do ip -n ${PREFIX}hub link set p$1-$l up; done; }
 
+left() { ! on 1 corosync-quorumtool -l | grep -q "san$1"; }  # NODE: it is no member of Corosync's cluster any more
 sees() { on "$1" crm_mon -1 -r -f -A | grep -Eq -- "$2"; }  # NODE PATTERN: crm_mon there shows it
 gone_() { ! sees "$1" "$2"; }
 all_online() {

@@ -8,6 +8,7 @@ from sdstop.collectors.md.readings import Array, Member
 from sdstop.core import format as human
 from sdstop.core.advice import run
 from sdstop.core.finding import (
+    SIGN,
     Damage,
     Finding,
     Gap,
@@ -169,9 +170,8 @@ def interrupted(window: Window, array: Array) -> Verdict:
     position = human.quantity(array.reshape_position, "bytes")
     lasting = _lasting(window, array, lambda row: row.reshape_position is not None)
     if lasting < _FROZEN:
-        return Unchecked(
-            f"reshape not running for {human.duration(lasting)}: needs {_FROZEN:g} s", array.array, gap=Gap.EARLY
-        )
+        said = f"reshape not running for {human.duration(lasting)}: needs {_FROZEN:g} s"
+        return Unchecked(said, array.array, gap=Gap.SIGNS if lasting >= SIGN else Gap.EARLY)
     before = "" if array.old_raid_disks is None else f", from {array.old_raid_disks} members"
     after = "" if array.raid_disks is None else f" to {array.raid_disks}"
     waits = array.state in _WAITS_FOR_WRITES

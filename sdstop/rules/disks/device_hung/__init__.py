@@ -83,7 +83,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             sorted(alien), "partition, whose disk is judged, or device that waits for a file", calm=True
         )
         early = {name for name, s in silent.items() if s.seconds >= limits["seconds"]} - hung.keys()
-        yield from unchecked(sorted(early), f"collecting data: needs {limits['readings']:g} samples", gap=Gap.EARLY)
+        yield from unchecked(sorted(early), f"collecting data: needs {limits['readings']:g} samples", gap=Gap.SIGNS)
         rest = hung.keys() | halted.keys() | uncounted | alien | early
         good = [str(name) for name in moments[-1].rows if name not in rest]
         yield from passed(good, _good([silence for name, silence in silent.items() if name not in rest]))

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
+from sdstop.core.columns import value_of
 from sdstop.core.history import Moment, Window
 from sdstop.readings.disk import Disk
 from sdstop.rules.disks.device_hung.stall import is_exempt
@@ -72,11 +73,10 @@ def _stands(judged: Sequence[Moment[Disk]], before: Disk, now: Disk, way: str) -
             before.flushes or 0,
             before.discards or 0,
         )
-    rows = [moment.rows.get(now.device) for moment in judged]
-    if not same or done <= 0 or took < 0 or any(row is None for row in rows):
+    if not same or done <= 0 or took < 0 or any(now.device not in moment.rows for moment in judged):
         return None
     span = judged[-1].started - judged[0].started
-    waiting = min((row.in_flight or 0) for row in rows if row is not None)
+    waiting = min(value_of(moment.rows, now.device, "in_flight") or 0 for moment in judged)
     others = took / _MILLI / span
     crowd = max((_mean(earlier, later, now.device, way) for earlier, later in pairwise(judged)), default=0.0)
     if waiting < _LEAST + _CROWD * max(others, crowd):

@@ -29,7 +29,7 @@ from sdstop.core.history import Window
 from sdstop.rules.paths.path_failed.beside import beside_finding, disks_beside
 from sdstop.rules.paths.path_failed.nvme import namespaces
 from sdstop.rules.paths.path_failed.preferred import better_paths, held, not_preferred
-from sdstop.rules.paths.path_failed.read_only import refusing_finding, refusing_paths
+from sdstop.rules.paths.path_failed.read_only import protected_finding, refusing_finding, refusing_paths, written_mount
 
 _GRACE = 0.5
 
@@ -42,6 +42,9 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         sizes = _sizes(window, row)
         if row.active == row.paths and len(set(sizes.values())) > 1:
             yield _unequal(window, row, sizes)
+            continue
+        if row.read_only == 1 and (point := written_mount(window, row)):
+            yield protected_finding(window, row, point)
             continue
         if row.active == row.paths and (refusing := refusing_paths(window, row)):
             yield refusing_finding(window, row, refusing)
@@ -63,7 +66,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if row.active and seconds + _GRACE < limits["seconds"] and len(window.moments(MultipathState)) > 1:
             failed = row.paths - row.active
             why = f"{failed} failed for {human.duration(seconds)}: warning after {limits['seconds']:g} s"
-            yield Unchecked(why, row.mapping, gap=Gap.EARLY)
+            yield Unchecked(why, row.mapping, gap=Gap.SIGNS)
         else:
             yield _finding(window, row, seconds)
     yield from namespaces(window, limits)
@@ -113,7 +116,7 @@ def _detour(
     seconds = held(window, row)
     if used[0].access is not None and seconds + _GRACE < limits["detour"]:
         why = f"preferred paths not used for {human.duration(seconds)}: warning after {limits['detour']:g} s"
-        return Unchecked(why, row.mapping, gap=Gap.EARLY)
+        return Unchecked(why, row.mapping, gap=Gap.SIGNS)
     return not_preferred(window, row, used, better)
 
 

@@ -35,7 +35,7 @@ def _judge(window: Window, device: str, paths: Sequence[NvmePath], limits: Limit
     if seconds + _GRACE < limits["seconds"] and len(window.moments(NvmePath)) > 1:
         count = len(failed) if working else len(paths)
         why = f"{count} failed for {human.duration(seconds)}: warning after {limits['seconds']:g} s"
-        return Unchecked(why, device, gap=Gap.EARLY)
+        return Unchecked(why, device, gap=Gap.SIGNS)
     return _finding(window, device, paths, seconds)
 
 

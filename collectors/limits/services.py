@@ -1,0 +1,257 @@
+"""Storage services at the limits of their control group: processor time, memory, and number of tasks.
+
+Formats: Documentation/admin-guide/cgroup-v2.rst of the kernel (cpu.max, cpu.stat, memory.max, memory.events,
+memory.pressure, pids.max, pids.events), and scheduler/sched-bwc.rst for cpu.cfs_quota_us and cpu.stat of version 1. The
+groups of a node are many, and few have both a limit and a storage service; only these are recorded.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, ClassVar
+
+from sdstop.collectors.limits.controlgroup import OWN_FILES, ROOT, group_name, parse_pressure
+from sdstop.core.collector import Collector, Need, Question
+from sdstop.core.expression import expression
+from sdstop.core.host import Absent, Failed, Host, Malformed, TimedOut, Unreadable
+from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source
+from sdstop.core.text import json_number, json_text, json_whole
+
+QUESTION = "cgroup.services"
+PACE = 5.0
+AGAIN = 60.0
+"""Seconds between searches for groups with a limit."""
+MOST = 20_000
+"""Maximum number of groups searched."""
+_CPU_V1 = ("/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup/cpu")
+_TASKS = 256
+"""Maximum number of processes of a group whose names are read."""
+
+_SERVICES = expression(
+    r"(?:ceph-(?:osd|mon|mds|mgr)|radosgw|smbd|winbindd|ctdbd?|ganesha\.nfsd|rpc\.(?:nfsd|mountd|statd)|nfsdcld|gluster(?:d|fsd|fs)"
+    r"|tgtd|iscsid|multipathd|spdk_tgt|nvmf_tgt|reactor_0|qemu-(?:system-|kvm|nbd).*|kvm|zed|dmeventd|mdadm|drbdadm"
+    r"|corosync|pacemakerd?|sbd|minio|vblade|aoe(?:tools|cfgd)?|sds|mdm|lia|virtiofsd|qemu-storage-d.*"
+    r"|lvmlockd|sanlock|dlm_controld|ietd|scst.*|beegfs-.*|lizardfs|mfschunkserver|weed|garage|linstor.*)",
+)
+"""Names of programs (comm, at most 15 characters) that serve storage or that clusters of it need."""
+_UNIT = expression(r"(?:^|/)([\w.-]+?)(?:@[^/]*)?\.(?:service|scope)$")
+_QEMU = expression(r"qemu-.*|kvm")
+_COUNTER = Kind.COUNTER
+
+
+class ServiceGroup(Reading, frozen=True, kw_only=True):
+    """A control group with limits that contains a storage service.
+
+    `quota` is the processors that its tasks may use at once; in `throttled` of `periods` they had to wait for the next
+    period. `memory_stalled` is the time in which some of its tasks waited for memory. Counters are those since the
+    group was created; None without such a limit.
+    """
+
+    family: ClassVar[str] = "service_group"
+    title: ClassVar[str] = "Limited services"
+    remembered: ClassVar[bool] = True
+    rows_of = Source(f"answer:{QUESTION}", '"group": "{group}"')
+
+    group: Annotated[str, Label("Group", "Path of the control group", names=Name.PATH)]
+    programs: Annotated[str, Fact("Programs", "Storage services in it, separated by commas", plain=True)]
+    machine: Annotated[bool, Fact("Guest", "Whether a virtual machine is all that it contains", export=False)] = False
+    quota: Annotated[float | None, Metric("Quota", "Processors that may be used at once", setting=True)] = None
+    periods: Annotated[int | None, Metric("Periods", "Periods with runnable tasks", kind=_COUNTER)] = None
+    throttled: Annotated[int | None, Metric("Throttled", "Periods in which the quota was used up", kind=_COUNTER)] = (
+        None
+    )
+    memory_max: Annotated[int | None, Metric("Memory limit", "Memory limit", "bytes", setting=True)] = None
+    memory_used: Annotated[int | None, Metric("Memory", "Memory in use, page cache included", "bytes", detail=True)] = (
+        None
+    )
+    memory_stalled: Annotated[
+        float | None, Metric("Memory waits", "Seconds in which tasks waited for memory", "seconds", _COUNTER)
+    ] = None
+    killed: Annotated[int | None, Metric("Killed", "Processes killed for lack of memory", kind=_COUNTER)] = None
+    tasks_max: Annotated[int | None, Metric("Tasks limit", "Maximum number of tasks", detail=True, setting=True)] = None
+    refused: Annotated[int | None, Metric("Refused", "Tasks refused by the limit", kind=_COUNTER)] = None
+
+    @property
+    def name(self) -> str:
+        """Readable name of the group."""
+        return group_name(self.group)
+
+
+class _Search:
+    """Answer to the question; remembers the groups with a limit between two searches."""
+
+    def __init__(self) -> None:
+        self._found: Mapping[str, tuple[str, ...]] | None = None
+        self._at = 0.0
+
+    def __call__(self, host: Host) -> list[dict[str, Any]]:
+        """Return the limited groups with a storage service, each with its limits and counters."""
+        now = time.monotonic()
+        if self._found is None or now - self._at >= AGAIN:
+            self._found = search(host)
+            self._at = now
+        return [_counted(host, base, programs) for base, programs in self._found.items()]
+
+
+def search(host: Host) -> Mapping[str, tuple[str, ...]]:
+    """Return the folders of limited groups with the names of the storage services below them.
+
+    Raises Absent without control groups, Failed if there are too many.
+    """
+    tops = [top for top in (ROOT, *_CPU_V1) if host.names(top)]
+    if not tops:
+        raise Absent(f"list:{ROOT}", "no control groups are mounted")
+    found: dict[str, tuple[str, ...]] = {}
+    for top in tops:
+        folders = _folders(host, top)
+        for folder in folders:
+            if folder != top and _is_limited(host, folder):
+                programs = _programs(host, [each for each in folders if f"{each}/".startswith(f"{folder}/")])
+                if programs:
+                    found[folder] = programs
+    return found
+
+
+def _folders(host: Host, top: str) -> list[str]:
+    found, queue = [], [top]
+    for folder in queue:
+        if len(queue) > MOST:
+            raise Failed(f"list:{top}", f"more than {MOST} folders")
+        names = host.names(folder)
+        if names:
+            found.append(folder)
+            queue += [f"{folder}/{name}" for name in names if not name.startswith(OWN_FILES)]
+    return found
+
+
+def _is_limited(host: Host, folder: str) -> bool:
+    if (host.maybe(f"{folder}/cpu.max") or "max").split()[0] != "max":
+        return True
+    if (host.maybe(f"{folder}/memory.max") or "max").strip() != "max":
+        return True
+    if (host.number(f"{folder}/cpu.cfs_quota_us") or -1) > 0:
+        return True
+    return bool(_pairs(host.maybe(f"{folder}/pids.events")).get("max"))
+
+
+def _programs(host: Host, folders: Sequence[str]) -> tuple[str, ...]:
+    """Return the storage services that run in these groups; by the names of units where processes are unknown."""
+    names: dict[str, None] = {}
+    for folder in folders:
+        pids = [word for word in (host.maybe(f"{folder}/cgroup.procs") or "").split() if word.isdecimal()][:_TASKS]
+        known = [name for pid in pids if (name := (host.maybe(f"/proc/{pid}/comm") or "").strip())]
+        if not known and (unit := _UNIT.search(folder)) is not None:
+            known = [unit[1]]
+        names |= dict.fromkeys(name for name in known if _SERVICES.fullmatch(name))
+    return tuple(names)
+
+
+def _pairs(text: str | None) -> dict[str, int]:
+    """Return the counters of a file with one `name value` a line, such as cpu.stat or memory.events."""
+    words = [line.split() for line in (text or "").splitlines()]
+    return {pair[0]: int(pair[1]) for pair in words if len(pair) == 2 and pair[1].isdecimal() and len(pair[1]) < 20}
+
+
+def _counted(host: Host, base: str, programs: tuple[str, ...]) -> dict[str, Any]:
+    top = next(top for top in (*_CPU_V1, ROOT) if base.startswith(f"{top}/"))
+    said: dict[str, Any] = {"group": base.removeprefix(top), "programs": list(programs)}
+    words = (host.maybe(f"{base}/cpu.max") or "max").split()
+    if len(words) == 2 and all(word.isdecimal() for word in words) and int(words[1]):
+        said["quota"] = int(words[0]) / int(words[1])
+    elif (quota := host.number(f"{base}/cpu.cfs_quota_us") or -1) > 0:
+        said["quota"] = quota / (host.number(f"{base}/cpu.cfs_period_us") or 100_000)
+    if "quota" in said:
+        spent = _pairs(host.maybe(f"{base}/cpu.stat"))
+        said |= {"periods": spent.get("nr_periods"), "throttled": spent.get("nr_throttled")}
+    memory = (host.maybe(f"{base}/memory.max") or "max").strip()
+    if memory.isdecimal():
+        said |= {
+            "memory_max": int(memory),
+            "memory_used": host.number(f"{base}/memory.current"),
+            "killed": _pairs(host.maybe(f"{base}/memory.events")).get("oom_kill"),
+        }
+        pressure = host.maybe(f"{base}/memory.pressure")
+        if pressure:
+            said["memory_stalled"] = parse_pressure(pressure)
+    refused = _pairs(host.maybe(f"{base}/pids.events")).get("max")
+    if refused:
+        said |= {"tasks_max": host.number(f"{base}/pids.max"), "refused": refused}
+    return said
+
+
+def parse(said: Any) -> list[ServiceGroup]:
+    """Return the rows of an answer. Raises Malformed.
+
+    [{"group": "/system.slice/ceph-osd@1.service", "programs": ["ceph-osd"], "quota": 2.0,
+      "periods": 81203, "throttled": 40110}]
+    """
+    if not isinstance(said, list):
+        raise Malformed(f"{QUESTION}: not a list of groups")
+    rows = []
+    for each in said:
+        group = json_text(each.get("group")) if isinstance(each, Mapping) else None
+        programs = each.get("programs") if isinstance(each, Mapping) else None
+        if not group or not isinstance(programs, list) or not all(isinstance(name, str) for name in programs):
+            raise Malformed(f"{QUESTION}: a group without a name or programs")
+        counts = {
+            name: json_whole(each.get(name))
+            for name in ("periods", "throttled", "memory_max", "memory_used", "killed", "tasks_max", "refused")
+        }
+        rows.append(
+            ServiceGroup(
+                group=group,
+                programs=", ".join(programs[:_NAMED]),
+                machine=all(_QEMU.fullmatch(name) for name in programs),
+                quota=json_number(each.get("quota")),
+                memory_stalled=json_number(each.get("memory_stalled")),
+                **counts,
+            )
+        )
+    return rows
+
+
+_NAMED = 4
+
+
+def read(host: Host) -> Iterable[Reading]:
+    """Return the limited groups with a storage service; in captures that have only files, from these.
+
+    Raises Absent if there are none.
+    """
+    try:
+        said = host.answer(QUESTION)
+    except TimedOut:
+        raise
+    except Unreadable:
+        said = [_counted(host, base, programs) for base, programs in _recorded(host).items()]
+        if not said:
+            raise
+    rows = parse(said)
+    if not rows:
+        raise Absent(f"answer:{QUESTION}", "no storage service has a limit")
+    return rows
+
+
+def _recorded(host: Host) -> Mapping[str, tuple[str, ...]]:
+    try:
+        return search(host)
+    except Absent:
+        return {}
+
+
+SERVICES = Collector(
+    "services",
+    "Storage services with limits",
+    read,
+    (ServiceGroup,),
+    (
+        Question(QUESTION, "limits of the control groups of storage services, and how often they bind", "", _Search()),
+        Need(f"{ROOT}/*", "the limits, if they cannot be queried"),
+        Need(f"list:{ROOT}*", "control groups, if their limits cannot be queried"),
+        Need("/proc/*/comm", "names of the programs of a group, if they cannot be queried"),
+    ),
+    PACE,
+    deadline=10.0,
+    eager=True,
+)
