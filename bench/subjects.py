@@ -88,7 +88,8 @@ class Subject:
             fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
             self.process = _start(argv, slave, slave, surroundings)
             os.close(slave)
-            threading.Thread(target=self._drain, daemon=True).start()
+            self._reader = threading.Thread(target=self._drain, daemon=True)
+            self._reader.start()
         else:
             self.process = _start(argv, subprocess.DEVNULL, subprocess.DEVNULL, surroundings)
 
@@ -108,7 +109,11 @@ class Subject:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
         if self._master is not None:
-            os.close(self._master)
+            # The next terminal has the same number: a thread that still waits for this one would read what is meant
+            # for the next, which then looks as if the program had not written it.
+            self._reader.join(5.0)
+            if not self._reader.is_alive():
+                os.close(self._master)
 
     def check(self) -> None:
         """Raise RuntimeError if it ended by itself."""

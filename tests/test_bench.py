@@ -168,3 +168,25 @@ def test_the_whole_benchmark_runs_on_ten_disks() -> None:
         "limits", "views", "graph", "disasters",
     ):  # fmt: skip
         assert f"\n{title}\n" in said
+
+
+def test_a_terminal_is_closed_when_nothing_reads_it_any_more() -> None:
+    """The next terminal has the same descriptor, and a thread that still read this one would take what is on it."""
+    code = """
+import os, threading, time
+from subjects import Subject, python
+close, read, threads = os.close, os.read, []
+def slow_read(descriptor, size):
+    time.sleep(0.1)
+    return read(descriptor, size)
+def noted_close(descriptor):
+    threads.append(threading.active_count())
+    close(descriptor)
+os.read = slow_read
+with Subject("x", python("-c", "print(1); input()"), terminal=True) as subject:
+    subject.first(b"1")
+    os.close = noted_close
+print(threads)
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=BENCH, check=True, capture_output=True, text=True)
+    assert done.stdout == "[1]\n"

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Annotated, ClassVar
 
 from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
-from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State, files
+from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
+from sdstop.readings.disk import sysfs_name
 
 HEADERS = 36
 """Bytes that both ends subtract from the MTU, including 14 of Ethernet, which do not count toward the MTU."""
@@ -20,13 +21,15 @@ MOST_SECTORS = 255
 """Maximum number of sectors in a frame: the count is one byte."""
 
 
+_FILES = {"state": "state", "mac": "mac", "interfaces": "netif", "firmware": "firmware-version"}
+"""Attributes in sysfs by field."""
+
+
 class AoeTarget(Reading, frozen=True):
     """An imported AoE disk (initiator side), from /sys/block/etherd!eX.Y."""
 
     family: ClassVar[str] = "aoe_target"
     title: ClassVar[str] = "AoE disks"
-    rows_of = Source("/sys/block/{device:sysfs}/payload")
-    fields_of = files("/sys/block/{device:sysfs}", "state", "mac", interfaces="netif", firmware="firmware-version")
     things: ClassVar = {
         "device": Identity(ThingKind.DEVICE, Naming.DEV),
         "target": Identity(ThingKind.TARGET, Naming.TARGET),
@@ -54,6 +57,14 @@ class AoeTarget(Reading, frozen=True):
     largest: Annotated[
         int | None, Metric("Largest", "Largest payload of a frame (debugfs maxbcnt)", "bytes", export=False)
     ] = None
+
+    told: Annotated[str | None, Fact("Source", "Output that shows it", export=False, names=Name.EVIDENCE)] = None
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the attribute of a field (by default the payload), or the line of an output."""
+        if self.told is not None:
+            return Source(self.told, f"{self.target} ")
+        return Source(f"/sys/block/{sysfs_name(self.device)}/{_FILES.get(field, 'payload')}")
 
     @property
     def target(self) -> str:

@@ -29,6 +29,7 @@ _HEADINGS = {
     "#SN": "snap_count", "PSize": "pv_size", "PFree": "pv_free", "Fmt": "pv_fmt", "Data%": "data_percent",
     "Meta%": "metadata_percent", "Cpy%Sync": "copy_percent", "Missing": "pv_missing", "SSize": "seg_size",
     "Start": "seg_start", "Health": "lv_health_status", "Snap%": "snap_percent", "Copy%": "copy_percent",
+    "IntegMismatches": "integritymismatches",
 }  # fmt: skip
 """Field of each heading (lib/report/columns.h)."""
 _SAME = {

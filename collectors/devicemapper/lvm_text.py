@@ -174,6 +174,8 @@ def _health(row: Row) -> str | None:
     if said:
         return said.removesuffix(" exist") if said != "error" else "cache error"
     attributes = row.get("attr", "")
+    if (whole(row.get("integritymismatches")) or 0) > 0 and attributes[8:9] in {"", "-", "m"}:
+        return "integrity errors"
     if len(attributes) >= 9 and attributes[4] in _STATES and attributes[8] in {"-", "m"}:
         return _STATES[attributes[4]]
     return _HEALTH.get(attributes[8], "unknown") if len(attributes) >= 9 else "ok" if said == "" else None

@@ -48,6 +48,9 @@ class MultipathState(Reading, frozen=True):
     ]
     origin: Annotated[str, Fact("Origin", "Key of its evidence", export=False, names=Name.EVIDENCE)] = ""
     needle: Annotated[str, Fact("Needle", "Text that marks its line", export=False, names=Name.EVIDENCE)] = ""
+    read_only: Annotated[
+        int | None, Metric("Read-only", "Whether multipath shows it as read-only (wp=ro)", export=False)
+    ] = None
 
 
 class MultipathPath(Reading, frozen=True):

@@ -38,6 +38,7 @@ _MAP = expression(
 _FOREIGN = expression(r"\S+ \[nvme\]:\S+")
 _PROPERTIES = expression(r"\[?size=\S+")
 _FEATURES = expression(r"features='([^']*)'|\[features=([^\]]*)\]")
+_PROTECTED = expression(r"\bwp=(\w+)|\[(r[ow])\]")
 _GROUP = expression(
     r"[|` ]?-\+- policy='[^']*' prio=(?P<prio>-?\w+) status=(?P<status>\w+)"
     r"|\\_ .{1,60}?\[prio=(?P<oldprio>-?\w+)\](?:\[(?P<old>\w+)\])?"
@@ -58,6 +59,7 @@ class _Map(Struct):
     device: str
     product: str = ""
     queues: bool | None = None
+    read_only: bool | None = None
     groups: int = 0
     is_tree: bool = False
     is_open: bool = True
@@ -102,6 +104,9 @@ def _take(each: _Map, line: str, origin: str) -> None:
         each.is_sized = True
         features = _FEATURES.search(line)
         each.queues = None if features is None else QUEUES in (features[1] or features[2] or "").split()
+        protected = _PROTECTED.search(line)
+        said = None if protected is None else protected[1] or protected[2]
+        each.read_only = said == "ro" if said in {"ro", "rw"} else None
     elif (group := _GROUP.match(line)) is not None:
         if each.groups and each.is_tree and (each.is_open or not each.paths):
             raise Malformed(f"no last path above {line.strip()[:60]!r}")
@@ -217,7 +222,8 @@ def read(host: Host) -> Iterable[Reading]:
                 host.defect(output.key, said, each.name)
                 if before.active is not None and before.active < active:
                     continue
-            state = MultipathState(each.name, each.device, len(each.paths), active, queues, output.key, line)
+            refuses = None if each.read_only is None else int(each.read_only)
+            state = MultipathState(each.name, each.device, len(each.paths), active, queues, output.key, line, refuses)
             found[each.name] = [state, *each.paths]
     if not known:
         raise Absent("cmd:multipath -ll", "not recorded", recorded=False)

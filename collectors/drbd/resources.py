@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from sdstop.collectors.drbd import status_text
+from sdstop.collectors.drbd import overview, status_text
 from sdstop.collectors.drbd.condition import faults, lacking_bytes, lost_bytes
 from sdstop.collectors.drbd.connections import DrbdConnection, connections, mismatches, quoted
 from sdstop.collectors.drbd.status import (
@@ -76,7 +76,7 @@ def _status(host: Host) -> tuple[str, int, list[Resource]]:
         name = recorded[0]
         key = f"cmd:{name}" if " " in name else f"slug:{name}"
         return key, _NINE, parse_status(_said(key, host.recorded_output(name)))
-    texts = [output for form in (status_text.TEXT, status_text.ADM) for output in outputs(host, form)]
+    texts = [output for form in (status_text.TEXT, status_text.ADM, overview.FORM) for output in outputs(host, form)]
     known = None
     try:
         known = host.text(PROC).strip()
@@ -101,7 +101,9 @@ def _printed(host: Host, texts: Sequence[FormOutput]) -> tuple[str, int, list[Re
     """
     found: dict[str, Resource] = {}
     for output in sorted(texts, key=lambda each: "--statistics" in each.words or "--verbose" in each.words):
-        printed = status_text.parse(output.text, is_whole=not output.output.fault)
+        told = output.key.startswith(overview.FORM.key)
+        text = overview.as_status(output.text) if told else output.text
+        printed = status_text.parse(text, is_whole=told or not output.output.fault)
         for name, reason in printed.defects.items():
             host.defect(output.key, reason, name)
         for resource in printed.resources:
@@ -333,6 +335,7 @@ DRBD = Collector(
         Command(STATUS, "resources of version 9", "root"),
         Need("cmd:drbdsetup status*", "resources recorded by other tools, also as text"),
         Need("cmd:drbdadm status*", "resources recorded by other tools, as text"),
+        Need("cmd:drbd-overview*", "the same of drbd-overview"),
         Command(
             SHOW,
             "rate limits of a resync, only during one; lines with secrets are not kept",
@@ -348,5 +351,5 @@ DRBD = Collector(
     PACE,
     deadline=7.0,
     devices=r"drbd\d+",
-    forms=(PROC_FORM, JSON_FORM, status_text.TEXT, status_text.ADM),
+    forms=(PROC_FORM, JSON_FORM, status_text.TEXT, status_text.ADM, overview.FORM),
 )

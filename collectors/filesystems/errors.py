@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Annotated, ClassVar
 
+from msgspec import Struct, field
+
 from sdstop.core.collector import Collector, Need
 from sdstop.core.expression import expression
 from sdstop.core.form import Form, Several, outputs
@@ -136,6 +138,70 @@ def parse_shown(text: str, key: str) -> Iterator[BtrfsErrors]:
         )  # fmt: skip
 
 
+_SHOW_HEAD = expression(r"(?:Label: .{1,300}?|none)\s+uuid: (?P<uuid>[0-9a-f-]{36})\s*")
+_SHOW_TOTAL = expression(r"\s*Total devices (?P<count>\d{1,6}) FS bytes used \S+\s*")
+_SHOW_DEVICE = expression(
+    r"\s*devid\s+(?P<number>\d{1,6}) size \S+ used \S+ path (?P<path>.{1,200}?)(?P<gone> MISSING)?\s*"
+)
+_SOME_MISSING = "*** Some devices missing"
+
+
+class _Shown(Struct):
+    """A file system while its lines are read; `line` states that a device is missing."""
+
+    uuid: str
+    total: int = 0
+    devices: dict[int, str] = field(default_factory=dict)
+    gone: list[int] = field(default_factory=list)
+    line: str = ""
+
+    def missing(self) -> list[int]:
+        """Return the numbers of missing devices; at least one if some are missing."""
+        if not self.line or self.gone:
+            return self.gone
+        every = range(1, max(self.total, len(self.devices)) + 2)
+        return [number for number in every if number not in self.devices][: max(self.total - len(self.devices), 1)]
+
+
+def parse_missing(text: str, key: str) -> Iterator[BtrfsErrors]:
+    """Yield the missing devices of `btrfs filesystem show` (btrfs-progs cmds/filesystem.c: print_one_uuid).
+
+        Label: 'data'  uuid: 11111111-2222-3333-4444-555555555555
+                Total devices 2 FS bytes used 1.20TiB
+                devid    1 size 1.82TiB used 1.21TiB path /dev/sda
+                *** Some devices missing
+
+    Since 6.0 a missing device has a line of its own with MISSING; before, it is left out. Errors are not shown.
+    """
+    found: list[_Shown] = []
+    for line in text.splitlines():
+        if (head := _SHOW_HEAD.fullmatch(line.strip())) is not None:
+            found.append(_Shown(head["uuid"]))
+        elif not found:
+            continue
+        elif (count := _SHOW_TOTAL.fullmatch(line)) is not None:
+            found[-1].total = int(count["count"])
+        elif (device := _SHOW_DEVICE.fullmatch(line)) is not None:
+            if device["gone"] or device["path"].startswith("<missing"):
+                found[-1].gone.append(int(device["number"]))
+                found[-1].line = line.strip()
+            else:
+                found[-1].devices[int(device["number"])] = device["path"].removeprefix("/dev/")
+        elif line.strip().startswith(_SOME_MISSING):
+            found[-1].line = line.strip()
+    for each in found:
+        names = ",".join(each.devices.values())
+        for number in each.missing():
+            yield BtrfsErrors(each.uuid, number, None, names, 1, 0, 0, 0, 0, 0, told=key, needle=each.line)
+
+
+SHOW_TEXT = Form(
+    key="cmd:btrfs filesystem show",
+    first=r"(?:Label: [^\n]{1,300}?|none)\s+uuid: [0-9a-f-]{36}\s*\n\s*Total devices \d",
+    goes_on=r"\s+(?:Total devices|devid|\*\*\*) .*|(?:Label: .*|none\s+)uuid: .*",
+    reads="missing devices of btrfs",
+    versions="btrfs-progs 3.12 and later",
+)
 STATS_TEXT = Form(
     key="cmd:btrfs device stats /",
     first=r"\[(?:/dev/)?[^\]\n]+\]\.write_io_errs\s+\d+",
@@ -163,6 +229,7 @@ def read_ext4(host: Host) -> Iterator[Ext4Errors]:
 def read_btrfs(host: Host) -> Iterator[BtrfsErrors]:
     """Yield the devices of mounted btrfs, or those of recorded outputs. Raises Absent if the kernel has no btrfs."""
     shown = [row for each in outputs(host, STATS_TEXT) for row in parse_shown(each.text, each.key)]
+    shown += [row for each in outputs(host, SHOW_TEXT) for row in parse_missing(each.text, each.key)]
     if shown:
         yield from shown
         return
@@ -201,8 +268,8 @@ BTRFS_ERRORS = Collector(
     (
         Need(f"list:{BTRFS}*", "mounted btrfs and their devices"),
         Need(f"{BTRFS}/*", "failed requests and wrong checksums of each device", filled=("error_stats",)),
-        Need("cmd:btrfs *", "the same of `btrfs device stats`, from captures only"),
+        Need("cmd:btrfs *", "the same of `btrfs device stats` and `btrfs filesystem show`, from captures only"),
     ),
     _PACE,
-    forms=(STATS_TEXT,),
+    forms=(STATS_TEXT, SHOW_TEXT),
 )

@@ -62,12 +62,14 @@ class ServiceGroup(Reading, frozen=True, kw_only=True):
         None
     )
     memory_max: Annotated[int | None, Metric("Memory limit", "Memory limit", "bytes", setting=True)] = None
-    memory_used: Annotated[int | None, Metric("Memory", "Memory in use, page cache included", "bytes")] = None
+    memory_used: Annotated[int | None, Metric("Memory", "Memory in use, page cache included", "bytes", detail=True)] = (
+        None
+    )
     memory_stalled: Annotated[
         float | None, Metric("Memory waits", "Seconds in which tasks waited for memory", "seconds", _COUNTER)
     ] = None
     killed: Annotated[int | None, Metric("Killed", "Processes killed for lack of memory", kind=_COUNTER)] = None
-    tasks_max: Annotated[int | None, Metric("Tasks limit", "Maximum number of tasks", setting=True)] = None
+    tasks_max: Annotated[int | None, Metric("Tasks limit", "Maximum number of tasks", detail=True, setting=True)] = None
     refused: Annotated[int | None, Metric("Refused", "Tasks refused by the limit", kind=_COUNTER)] = None
 
     @property

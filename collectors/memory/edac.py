@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.host import Absent, Host
 from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
-from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Source, Unplaced, files
+from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Source, Unplaced
 
 MC = "/sys/devices/system/edac/mc"
 _MIB = 1 << 20
@@ -29,8 +29,6 @@ class MemoryController(Reading, frozen=True):
 
     family: ClassVar[str] = "memory_controller"
     title: ClassVar[str] = "Memory controllers"
-    rows_of = Source(f"{MC}/{{controller}}/ce_count")
-    fields_of = files(f"{MC}/{{controller}}", **_CONTROLLER)
     things: ClassVar = {
         "controller": Identity(ThingKind.CONTROLLER, Naming.EDAC),
     }
@@ -45,6 +43,14 @@ class MemoryController(Reading, frozen=True):
     uncorrected_unplaced: Annotated[
         int | None, Metric("Uncorrected, unplaced", "Uncorrected errors without a known module", kind=Kind.COUNTER)
     ]
+    told: Annotated[str | None, Fact("Source", "Output that shows it", export=False, names=Name.EVIDENCE)] = None
+    needle: Annotated[str, Fact("Line", "Marks it in the output", export=False, names=Name.EVIDENCE)] = ""
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the attribute of a field (by default the corrected errors), or the line of an output."""
+        if self.told is not None:
+            return Source(self.told, self.needle)
+        return Source(f"{MC}/{self.controller}/{_CONTROLLER.get(field, 'ce_count')}")
 
 
 class MemoryErrors(Reading, frozen=True):
@@ -67,9 +73,13 @@ class MemoryErrors(Reading, frozen=True):
     size: Annotated[int | None, Metric("Memory", "Size of the module", "bytes")]
     corrected: Annotated[int | None, Metric("Corrected", "Corrected memory errors", kind=Kind.COUNTER)]
     uncorrected: Annotated[int | None, Metric("Uncorrected", "Uncorrected memory errors", kind=Kind.COUNTER)]
+    told: Annotated[str | None, Fact("Source", "Output that shows it", export=False, names=Name.EVIDENCE)] = None
+    needle: Annotated[str, Fact("Line", "Marks it in the output", export=False, names=Name.EVIDENCE)] = ""
 
     def source(self, field: str = "") -> Source | None:
-        """Return the attribute of a field (by default the corrected errors)."""
+        """Return the attribute of a field (by default the corrected errors), or the line of an output."""
+        if self.told is not None:
+            return Source(self.told, self.needle)
         head, _, last = self.place.rpartition("/")
         if last.startswith("ch"):  # csrow3/ch0: ch0_ce_count; uncorrected errors are counted only per row
             names = {"label": f"{last}_dimm_label", "uncorrected": "ue_count", "size": "size_mb"}
@@ -120,12 +130,16 @@ def _rows(host: Host, names: list[str]) -> Iterator[Reading]:
     for name in names:
         base = f"{MC}/{name}"
         size = host.number(f"{base}/size_mb")
+        corrected, uncorrected, unplaced, lost = (host.number(f"{base}/{_CONTROLLER[field]}") for field in _COUNTS)
         yield MemoryController(
             name,
             host.maybe(f"{base}/mc_name") or None,
             None if size is None else size * _MIB,
             host.number(f"{base}/seconds_since_reset"),
-            *(host.number(f"{base}/{_CONTROLLER[field]}") for field in _COUNTS),
+            corrected,
+            uncorrected,
+            unplaced,
+            lost,
         )
         inside = host.names(base)
         modules = [entry for entry in inside if re.fullmatch(r"(?:dimm|rank)\d{1,4}", entry)]

@@ -39,6 +39,7 @@ _SOURCES: Mapping[str, Sources] = {
     "swap_free": Source(MEMINFO, "SwapFree:"),
     "swapped_in": Source(VMSTAT, "pswpin "),
     "swapped_out": Source(VMSTAT, "pswpout "),
+    "killed": Source(VMSTAT, "oom_kill "),
 }
 _LOAD = "Runnable tasks and tasks in uninterruptible sleep, exponential mean"
 _SPENT = "Seconds since boot spent"
@@ -87,6 +88,12 @@ class Node(Reading, frozen=True):
         int | None,
         Metric(
             "Poisoned", "Memory taken out of use after uncorrectable errors (HardwareCorrupted)", "bytes", export=False
+        ),
+    ] = None
+    killed: Annotated[
+        int | None,
+        Metric(
+            "Killed", "Processes killed since boot for lack of memory, of the node or a control group", export=False
         ),
     ] = None
 
@@ -256,6 +263,7 @@ def _node(said: _NodeFiles) -> Iterator[Reading]:
         swap_free=memory.get("SwapFree"),
         swapped_in=paging.get("pswpin"),
         swapped_out=paging.get("pswpout"),
+        killed=paging.get("oom_kill"),
     )
     if row == Node():
         raise Malformed(f"{STAT}: nothing known in it")

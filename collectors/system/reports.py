@@ -259,7 +259,7 @@ UPTIME = Form(
 )
 FREE = Form(
     key="cmd:free",
-    first=r" {6,}total +used +free +shared",
+    first=r" {6,}total +used +free +shared(?: +(?:buff/cache|buffers|cached?|available))*",
     reads="memory and swap",
     versions="procps 3 and later, with -b, -k, -m, -g, -h",
     goes_on=r"\S{2,12}: +\d.*|-/\+ buffers/cache: .*",

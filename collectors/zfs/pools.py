@@ -176,6 +176,8 @@ def _pool(pool: zpool_status.PoolStatus, sizes: Mapping[str, int | None], key: s
         scan=f"{last.operation} {last.state}" if last is not None else None,
         scrubbed_at=last.ended if last is not None and last.operation == "scrub" else None,
         where=key,
+        checkpoint=pool.checkpoint,
+        checkpointed=pool.checkpointed,
     )
 
 

@@ -84,6 +84,7 @@ class Pool(Reading, frozen=True, kw_only=True):
         "errors": Source("{where}", "errors:"),
         "status": Source("{where}", "status:"),
         "last_scan": Source("{where}", "scan:"),
+        "checkpoint": Source("{where}", "checkpoint:"),
     }
     things: ClassVar = {
         "pool": Identity(ThingKind.POOL, Naming.ZFS, aliases=(("{pool}", Naming.VDEV),)),
@@ -125,6 +126,13 @@ class Pool(Reading, frozen=True, kw_only=True):
     def used(self) -> float | None:
         """Share of the size in use, 0..1."""
         return self.allocated / self.size if self.allocated is not None and self.size else None
+
+    checkpoint: Annotated[
+        int | None, Metric("Checkpoint", "Space that the checkpoint of the pool holds", "bytes", export=False)
+    ] = None
+    checkpointed: Annotated[
+        int | None, Metric("Checkpointed", "Unix time of the checkpoint", "seconds", export=False)
+    ] = None
 
 
 class Vdev(Reading, frozen=True, kw_only=True):

@@ -52,6 +52,9 @@ def _pool(key: str, pool: Mapping[str, Any]) -> PoolStatus:
     found.data_errors = _number(pool.get("error_count"))
     if found.data_errors:
         found.errors = f"{found.data_errors} data errors"
+    checkpoint = _mapping(pool.get("checkpoint_stats"))
+    if _word(checkpoint.get("state")) == "EXISTS":
+        found.checkpoint = _number(checkpoint.get("space"))
     scan = _mapping(pool.get("scan_stats"))
     found.scans = [*_scan(scan), *_rebuilds(scan)]
     for root in _mapping(pool.get("vdevs")).values():  # the only entry is the pool itself

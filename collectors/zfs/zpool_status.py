@@ -39,6 +39,8 @@ STATES = (
 _VDEV = expression(rf"(\S.*?) +({'|'.join(STATES)})(?: +(.*))?", re.ASCII)
 _OTHER = expression(r"(\S+) +([A-Z]{4,20})( +[\d.,-]+[KMGTPE]?){3}(?: +(.*))?", re.ASCII)
 """Line of the tree with an unknown state."""
+_CHECKPOINT = expression(r"created (.{1,60}), consumes (\S{1,20})")
+"""Line of print_checkpoint_status; while a checkpoint is discarded: `discarding, 1.50T remaining.`"""
 _SUSPENDED = expression(r"One or more devices are faulted in response to I/?O failures|The pool is suspended because")
 """Sentences about a pool that waits for its devices (status_callback); versions before 0.8 call its state ONLINE."""
 _GROUPS = frozenset({"logs", "cache", "spares", "special", "dedup"})
@@ -102,6 +104,10 @@ class PoolStatus(Struct):
     vdevs: list[StatusVdev] = field(default_factory=list)
     errors: str | None = None
     data_errors: int | None = None
+    checkpoint: int | None = None
+    """Bytes that a checkpoint holds, None without one, or while it is discarded."""
+    checkpointed: int | None = None
+    """Unix time of the checkpoint, in UTC where the output has a time of the node's zone."""
     defect: str = ""
     """Why not all of it may be known: a tree that is missing or not understood, or no end."""
 
@@ -175,6 +181,9 @@ def parse(text: str) -> list[PoolStatus]:
             rows, stray = _tree(lines, pools[-1].name)
             pools[-1].vdevs += rows
             pools[-1].defect = f"line not understood: {stray[0][:60]!r}" if stray else ""
+        elif key == "checkpoint" and (found_checkpoint := _CHECKPOINT.fullmatch(said)) is not None:
+            pools[-1].checkpoint = nicenum(found_checkpoint[2])
+            pools[-1].checkpointed = ended_at(found_checkpoint[1])
         elif key == "errors":
             _note_errors(pools[-1], lines[0].strip())
             ended.add(len(pools))

@@ -142,6 +142,8 @@ def _cut_lines(output: TextOutput, text: str) -> str:
         return f"lines cut at {output.width} columns"
     if widest not in _CUT_WIDTHS or form is None:
         return ""
+    if len(lines[0]) == widest and re.fullmatch(form.first, lines[0]):  # a table of this width, such as that of free
+        return ""
     full = [at for at, line in enumerate(lines) if len(line) == widest]
     short = any(line.strip() and len(line) < widest for at, line in enumerate(lines) if at not in {0, *full})
     shapes = {

@@ -186,3 +186,14 @@ def test_no_groups_are_no_rows() -> None:
 )  # fmt: skip
 def test_sizes(command: str, cell: str, value: int | None) -> None:
     assert size(cell, RecordedOutput("", command, "")) == value
+
+
+@pytest.mark.parametrize(("count", "found"), [("417", True), ("1", True), ("0", False), ("", False)])
+def test_integrity_mismatches_are_a_fault(count: str, found: bool) -> None:  # noqa: FBT001
+    text = (
+        "  LV   VG  Attr       LSize Origin Cpy%Sync IntegMismatches\n"
+        f"  r1   vg0 rwi-aor--- 1.00g        100.00   {count}\n"
+    )
+    files = {"cmd:lvs -o +integritymismatches": text}
+    said = Judged((LVM_REPORTS,), [VOLUME_UNHEALTHY], [(0.0, files)]).of("vg0/r1")
+    assert isinstance(said, Finding) is found

@@ -37,7 +37,7 @@ HugePages_Total:       5
 FILES = {
     "/proc/stat": STAT,
     "/proc/meminfo": MEMINFO,
-    "/proc/vmstat": "nr_free_pages 61\npswpin 4711\npswpout 815\npgpgin 12\n",
+    "/proc/vmstat": "nr_free_pages 61\npswpin 4711\npswpout 815\noom_kill 2\npgpgin 12\n",
     "/proc/loadavg": "1.50 0.75 0.25 2/105 4242\n",
     "/proc/uptime": "3751.40 7000.00\n",
     "/proc/sys/kernel/hostname": "store-7\n",
@@ -54,7 +54,7 @@ def node(files: dict[str, str]) -> Node:
 def test_all_of_it() -> None:
     assert node(FILES) == Node(
         "store-7", "6.1.0-53-amd64", 1_763_701_560, 3751.4, 2, 1.5, 0.75, 0.25, 4, 2,
-        24_684_084 * 1024, 24_357_680 * 1024, 120 * 1024, 8192, 0, 0, 4711, 815, 4096,
+        24_684_084 * 1024, 24_357_680 * 1024, 120 * 1024, 8192, 0, 0, 4711, 815, 4096, 2,
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from sdstop.collectors.system.node import NODE
 from sdstop.collectors.system.pressure import PRESSURE
 from sdstop.collectors.system.reports import REPORTS
 from sdstop.collectors.zfs.arc import ARC, ARCSTATS
-from sdstop.core.finding import Finding, Gap, Severity
+from sdstop.core.finding import Finding, Gap, Severity, Unchecked
 from sdstop.rules.memory.memory_short import MEMORY_SHORT
 from tests.nodes.frames import Files, Judged, value
 
@@ -174,3 +174,19 @@ def test_swapping_in_a_text_of_vmstat(swapped: int, blocked: int, found: bool) -
     )
     said = Judged((REPORTS,), [MEMORY_SHORT], [(0.0, {"cmd:vmstat 1 5": text})])
     assert any(isinstance(each, Finding) for each in said.all) is found
+
+
+@pytest.mark.parametrize(
+    ("kills", "reason"), [(2, "2 programs killed for lack of memory; no kernel log shows why"), (0, "")]
+)
+def test_killed_programs_without_a_kernel_log(kills: int, reason: str) -> None:
+    shown = [
+        (float(n), {**files(0, 0), "/proc/vmstat": f"pswpin 5\noom_kill {7 + (kills if n > 10 else 0)}\n"})
+        for n in range(0, 25, 2)
+    ]
+    said = Judged((NODE, PRESSURE), [MEMORY_SHORT], shown).of("memory")
+    if reason:
+        assert isinstance(said, Unchecked)
+        assert (said.gap, said.reason) == (Gap.SIGNS, reason)
+    else:
+        assert not isinstance(said, Unchecked) or said.gap is not Gap.SIGNS

@@ -8,6 +8,7 @@ import pytest
 
 from sdstop.collectors.block.devices import BLOCKDEV
 from sdstop.collectors.block.diskstats import DISKSTATS
+from sdstop.collectors.block.mounts import MOUNTED
 from sdstop.collectors.devicemapper.dmsetup import STATUS, TABLE
 from sdstop.collectors.devicemapper.multipath_text import MULTIPATH_TEXT
 from sdstop.collectors.devicemapper.status import DM_STATUS
@@ -271,3 +272,22 @@ def test_a_map_with_one_path_beside_maps_with_more(others: tuple[str, ...], is_f
         assert said.finding("mpatha").title == "ONE PATH, other maps have more"
     else:
         said.ruled_out("mpatha")
+
+
+@pytest.mark.parametrize(
+    ("protection", "access", "found"),
+    [("ro", "rw", True), ("ro", "ro", False), ("rw", "rw", False), ("undef", "rw", False)],
+)
+def test_a_map_that_refuses_writes_under_a_writable_mount(protection: str, access: str, found: bool) -> None:  # noqa: FBT001
+    text = (
+        "mpatha (36001405a) dm-0 LIO-ORG,IBLOCK\n"
+        f"size=64M features='0' hwhandler='1 alua' wp={protection}\n"
+        "`-+- policy='service-time 0' prio=50 status=active\n"
+        "  |- 7:0:0:0 sdb 8:16 active ready running\n"
+        "  `- 6:0:0:0 sda 8:0  active ready running\n"
+    )
+    files = {"cmd:multipath -ll": text, "/proc/self/mounts": f"/dev/mapper/mpatha /srv xfs {access},relatime 0 0\n"}
+    said = Judged((MULTIPATH_TEXT, MOUNTED), [PATH_FAILED], [(0.0, files)]).of("mpatha")
+    assert isinstance(said, Finding) is found
+    if isinstance(said, Finding):
+        assert said.title == "MAP READ-ONLY, mount writable"

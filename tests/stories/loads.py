@@ -123,7 +123,7 @@ def _limited(share: float) -> Scene:
     extra: dict[int, Mapping[str, str]] = {}
     for second in range(0, 41, 5):
         used = {"periods": 81_200 + 10 * second, "throttled": 911 + int(10 * share * second)}
-        group = {"group": "/system.slice/smbd.service", "programs": ["smbd"], "quota": 0.5, **used}
+        group = {"group": "/system.slice/smb.service", "programs": ["smbd"], "quota": 0.5, **used}
         extra[second] = {f"answers/{SERVICES}.json": json.dumps([group])}
     return Scene(shape, _STARTED + 345_600, 40, [Part.simulated(Shelf(spec), 33, 40)], serving(9.0e6, 12.0e6), extra)
 

@@ -68,6 +68,10 @@ _STATES = {
         Severity.WARNING, "RAID NEEDS A REFRESH", "A member failed for a time and is not in use since.",
         "The next failure can lose data.", Damage.REDUNDANCY, "Find the cause, then let LVM use the member again.",
     ),
+    "integrity errors": _State(
+        Severity.WARNING, "INTEGRITY ERRORS: corrupt blocks", "A member returned blocks that fail their checksum.",
+        "Good copies replaced them; another fault loses data.", Damage.DATA, "Find the disk at fault, and replace it.",
+    ),
     "mismatches": _State(
         Severity.INFO, "RAID MISMATCHES", "The last check found differences between the members.",
         "One of the copies is wrong.", Damage.DATA, "Find the disk that is at fault, then repair the volume.",

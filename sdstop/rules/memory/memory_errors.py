@@ -150,6 +150,8 @@ def _severity(count: _Count, limits: Limits) -> Severity:
         return Severity.CRITICAL
     if new >= limits["count"]:
         return Severity.WARNING
+    if count.counted_for is None and count.corrected >= limits["total"]:
+        return Severity.WARNING
     often = count.daily is not None and count.daily >= limits["per_day"] and count.corrected >= limits["count"]
     # If the average rate predicts errors that did not occur, the counted ones are old.
     over = not new and (count.daily or 0.0) / _DAY * seconds >= limits["expected"]
@@ -219,6 +221,7 @@ MEMORY_ERRORS = Rule(
     (MemoryController, MemoryErrors),
     (
         Threshold("count", 10.0, "minimum corrected errors in total"),
+        Threshold("total", 1000.0, "corrected errors that are too many where their time is unknown"),
         Threshold("per_day", 10.0, "corrected errors per day (mcelog default per DIMM)"),
         Threshold("expected", 3.0, "expected errors that failed to occur before old errors are dismissed"),
         Threshold("storm", 100.0, "minimum corrected errors between two samples that are critical"),

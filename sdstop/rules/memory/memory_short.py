@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from sdstop.collectors.kernel.readings import KernelLog
 from sdstop.collectors.system.node import MEMINFO, VMSTAT, Node
 from sdstop.collectors.system.pressure import Pressure
 from sdstop.core import format as human
@@ -63,6 +64,9 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         left is not None and left < most and not ((short.some or 0.0) >= limits["some"] or _is_swapping(short, limits))
     ):
         yield _full(window, left, most)
+    elif killed := _killed(window):
+        why = f"{human.plural(killed, 'program')} killed for lack of memory; no kernel log shows why"
+        yield Unchecked(why, SUBJECT, gap=Gap.SIGNS)
     elif short.seconds + _GRACE < seconds:
         yield _so_far(short, limits)
     elif (short.some or 0.0) >= limits["some"] or _is_swapping(short, limits):
@@ -77,6 +81,14 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         yield Unchecked("memory pressure (PSI) unknown", SUBJECT, calm=True, gap=Gap.UNRECORDED)
     else:
         yield RuledOut(SUBJECT, f"in {seconds:g} s, {'; '.join(_said(short))}")
+
+
+def _killed(window: Window) -> int:
+    """Return how many processes were killed in this window; 0 if the kernel log shows which, and at which limit."""
+    if window.rows(KernelLog):
+        return 0
+    counts = [row.killed for moment in window.moments(Node) for row in moment.rows.values() if row.killed is not None]
+    return max(0, counts[-1] - counts[0]) if counts else 0
 
 
 def _so_far(short: _Shortage, limits: Limits) -> Unchecked:

@@ -255,7 +255,8 @@ def _aoe(window: Window, target: AoeTarget) -> Verdict:
         return RuledOut(target.device, f"target up, {target.payload or '?'} bytes a frame")
     if not words & {"up", "down"}:
         said = human.safe(target.state or "", 40)
-        return Unchecked(f'unknown state "{said}"' if said else "state not readable", target.device)
+        reason = f'unknown state "{said}"' if said else "state not readable"
+        return Unchecked(reason, target.device, gap=Gap.FAULTY if said else Gap.OPEN)
     return Finding(
         severity=Severity.CRITICAL,
         subject=target.device,
@@ -302,6 +303,7 @@ DISK_OFFLINE = Rule(
     Severity.CRITICAL,
     _check,
     (BlockDevice,),
+    instead=(AoeTarget,),
     covers=(Covers(BlockDevice, where=lambda row: row.state is not None),),
     explains=("path-failed", "ceph-daemon-down", "osd-down", "osd-slow"),
     many="are offline",

@@ -29,7 +29,7 @@ from sdstop.core.history import Window
 from sdstop.rules.paths.path_failed.beside import beside_finding, disks_beside
 from sdstop.rules.paths.path_failed.nvme import namespaces
 from sdstop.rules.paths.path_failed.preferred import better_paths, held, not_preferred
-from sdstop.rules.paths.path_failed.read_only import refusing_finding, refusing_paths
+from sdstop.rules.paths.path_failed.read_only import protected_finding, refusing_finding, refusing_paths, written_mount
 
 _GRACE = 0.5
 
@@ -42,6 +42,9 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         sizes = _sizes(window, row)
         if row.active == row.paths and len(set(sizes.values())) > 1:
             yield _unequal(window, row, sizes)
+            continue
+        if row.read_only == 1 and (point := written_mount(window, row)):
+            yield protected_finding(window, row, point)
             continue
         if row.active == row.paths and (refusing := refusing_paths(window, row)):
             yield refusing_finding(window, row, refusing)

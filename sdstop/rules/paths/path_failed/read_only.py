@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.block.mounts import MountPoint
 from sdstop.collectors.devicemapper.multipath import MultipathPath, MultipathState
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
 from sdstop.core.finding import Damage, Finding, Severity, Value, cites
 from sdstop.core.history import Window
+from sdstop.core.joins import ThingKind
 
 
 def refusing_paths(window: Window, row: MultipathState) -> list[BlockDevice]:
@@ -41,5 +43,33 @@ def refusing_finding(window: Window, row: MultipathState, refusing: Sequence[Blo
             run("multipath", "-ll", *operands(row.mapping)),
         ),
         refuted_by="0 in the file ro of all paths",
+        damage=Damage.AVAILABILITY,
+    )
+
+
+def written_mount(window: Window, row: MultipathState) -> str:
+    """Return the first writable mount point of a file system on a map, "" if there is none."""
+    thing = window.topology.find(row.device or row.mapping)
+    above = window.topology.above(thing) if thing is not None else ()
+    known = (window.get(MountPoint, each.name) for each in above if ThingKind.MOUNT in each.kinds)
+    return min((mount.point for mount in known if mount is not None and mount.access == "rw"), default="")
+
+
+def protected_finding(window: Window, row: MultipathState, point: str) -> Finding:
+    """Return the finding of a map that refuses the writes of a file system."""
+    return Finding(
+        severity=Severity.WARNING,
+        subject=row.mapping,
+        title="MAP READ-ONLY, mount writable",
+        cause=f"The map refuses writes (wp=ro), and {human.safe(point, 24)} is mounted read-write.",
+        impact=f"Writes to {human.safe(point, 24)} fail.",
+        values=(Value("mount", "mount point", point),),
+        evidence=cites(window.cite(row, "read_only")),
+        advice=(
+            "Make the volume writable on the array; then load the map again.",
+            run("multipath", "-r", *operands(row.mapping)),
+            run("multipath", "-ll", *operands(row.mapping), note="wp=rw"),
+        ),
+        refuted_by="wp=rw in multipath -ll",
         damage=Damage.AVAILABILITY,
     )

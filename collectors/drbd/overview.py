@@ -1,0 +1,82 @@
+r"""Text of `drbd-overview`, as the text of `drbdadm status` that states the same.
+
+Format: scripts/drbd-overview.pl of drbd-utils 8.4 to 9 (and of DRBD 8.3), a line for each volume:
+
+     0:r0/0  Connected  Primary/Secondary UpToDate/UpToDate C r----- /srv ext4 100G 40G 60G 40%
+        [=====>..............] sync'ed: 31.4% (70312/102400)M
+     1:??not-found??  Connected Secondary/Secondary UpToDate/UpToDate
+
+With more than one peer the states have counts (`Connected(2*)`), and do not show whose they are.
+"""
+
+from __future__ import annotations
+
+import re
+
+from sdstop.core.expression import expression
+from sdstop.core.form import Form
+from sdstop.core.host import Malformed
+
+_LINE = expression(
+    r"\s{0,4}(?P<minor>\d{1,7}):(?P<name>[^\s/]{1,200})(?:/(?P<volume>\d{1,5}))?\s+(?P<connection>[A-Z]\w{2,20})\s+"
+    r"(?P<role>Primary|Secondary|Unknown)/(?P<peer_role>Primary|Secondary|Unknown)\s+"
+    r"(?P<disk>[A-Z]\w{2,20})/(?P<peer_disk>[A-Z]\w{2,20})(?:\s.*)?"
+)
+_BAR = expression(r"\s*\[[=>.]{3,60}\]\s*(?:sync'ed|verified):\s*(?P<done>\d{1,3}(?:\.\d{1,3})?)%.*")
+_REST = expression(r"NOTE: .*|\s*\[[=>.]{3,60}\].*|\s*")
+_UNCONNECTED = {
+    **{name: name for name in ("StandAlone", "Disconnecting", "Unconnected", "Timeout", "BrokenPipe")},
+    **{name: name for name in ("NetworkFailure", "ProtocolError", "TearDown")},
+    "WFConnection": "Connecting",
+    "WFReportParams": "Connecting",
+    "Connecting": "Connecting",
+}
+"""States of a connection that is not established, and how version 9 calls them."""
+
+FORM = Form(
+    key="cmd:drbd-overview",
+    first=r"(?:NOTE: [^\n]*\n)?\s{0,4}\d{1,7}:\S{1,200}\s+[A-Z]\w+(?:\(\S+\))?\s+(?:Primary|Secondary|Unknown)\S*/",
+    goes_on=r"\s{0,4}\d{1,7}:\S+\s.*|\s*\[[=>.]{3,60}\].*|NOTE: .*",
+    reads="resources, their disks, peers and connections",
+    versions="drbd-utils 8.4 to 9, with one peer",
+)
+
+
+def as_status(text: str) -> str:
+    """Return the output as text of `drbdadm status`. Raises Malformed for a line that is not understood."""
+    found: dict[str, list[re.Match[str]]] = {}
+    done: dict[str, str] = {}
+    last = ""
+    for line in text.splitlines():
+        each = _LINE.fullmatch(line)
+        if each is not None:
+            last = each["minor"]
+            found.setdefault(each["name"], []).append(each)
+        elif (bar := _BAR.fullmatch(line)) is not None and last:
+            done[last] = bar["done"]
+        elif not _REST.fullmatch(line):
+            raise Malformed(f"drbd-overview: {line.strip()[:60]!r}")
+    if not found:
+        raise Malformed(f"drbd-overview: no resource: {text.strip()[:60]!r}")
+    return "\n".join(line for name, volumes in found.items() for line in _resource(name, volumes, done))
+
+
+def _resource(name: str, volumes: list[re.Match[str]], done: dict[str, str]) -> list[str]:
+    first = volumes[0]
+    state = _UNCONNECTED.get(first["connection"], "Connected")
+    return [
+        f"{name} role:{first['role']}",
+        *(f"  volume:{each['volume'] or 0} minor:{each['minor']} disk:{each['disk']}" for each in volumes),
+        f"  peer connection:{state} role:{first['peer_role']}",
+        *(
+            f"    volume:{each['volume'] or 0} replication:{_replication(each['connection'])} "
+            f"peer-disk:{each['peer_disk']}" + (f" done:{done[each['minor']]}" if each["minor"] in done else "")
+            for each in volumes
+        ),
+    ]
+
+
+def _replication(connection: str) -> str:
+    if connection in _UNCONNECTED:
+        return "Off"
+    return "Established" if connection == "Connected" else connection
