@@ -22,8 +22,8 @@ MARK = "SDSTOP_COMMAND"
 _PATIENCE = 0.1
 """Seconds to wait for the end of killed processes, and to look for the orphans they leave in turn."""
 _PAUSE = 0.002
-_LOOKS = 3
-"""Times that all processes are searched for those to end."""
+_LOOKS = (0.0, 0.1, 0.3, 1.0, 3.0)
+"""Pauses before the searches through all processes for those to end, in seconds."""
 _SUBREAPER = 36
 
 
@@ -74,23 +74,25 @@ def descendants(pid: int) -> dict[int, int]:
 
 
 def signal_descendants(pid: int, number: signal.Signals) -> None:
-    """Send a signal to the descendants of a process that was not reaped yet.
+    """Send a signal to the descendants of a process that was not reaped yet, parents first.
 
-    The kernel may have given a number to another process by now: once a process is held by a descriptor, it gets the
-    signal only if its parent is still the same.
+    The kernel may have given a number to another process by now: a process that is held by a descriptor gets the signal
+    if its parent is still the same. All are looked at before any gets the signal, because a process whose parent has
+    ended has another one.
     """
-    for child, parent in descendants(pid).items():
-        try:
-            handle = os.pidfd_open(child)
-        except OSError:
-            continue
-        try:
+    with contextlib.ExitStack() as held:
+        handles = []
+        for child, parent in descendants(pid).items():
+            try:
+                handle = os.pidfd_open(child)
+            except OSError:
+                continue
+            held.callback(os.close, handle)
             if parent_of(child) == parent:
+                handles.append(handle)
+        for handle in handles:
+            with contextlib.suppress(OSError):
                 signal.pidfd_send_signal(handle, number)
-        except OSError:
-            pass
-        finally:
-            os.close(handle)
 
 
 def parent_of(pid: int) -> int | None:
@@ -146,10 +148,12 @@ def end_orphans(
 def end_marked(prefix: str) -> None:
     """Kill the processes with a mark that begins with `prefix`: those left behind by commands of a killed process.
 
-    Waits for as long as the environment of a hanging process cannot be read.
+    Each search may miss some: a process may start another one before it is killed, and has no environment while it is
+    between two programs (execve(2)), which takes long on a busy node. Waits for as long as the environment of a hanging
+    process cannot be read.
     """
-    for _ in range(_LOOKS):  # a process may start another one before it is killed
-        found = False
+    for pause in _LOOKS:
+        time.sleep(pause)
         for pid in [int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal()]:
             if not mark_of(pid).startswith(prefix):
                 continue
@@ -158,11 +162,8 @@ def end_marked(prefix: str) -> None:
                 try:
                     if mark_of(pid).startswith(prefix):  # the number may be that of another process by now
                         signal.pidfd_send_signal(handle, signal.SIGKILL)
-                        found = True
                 finally:
                     os.close(handle)
-        if not found:
-            return
 
 
 def in_other_session(pid: int) -> bool:

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -25,7 +26,9 @@ from sdstop.core.host import Host
 from sdstop.core.model import Reading
 from sdstop.core.replay import Replay
 from sdstop.core.snapshot import Snapshot
+from sdstop.node import descendants
 from sdstop.node.commands import CommandRunner
+from sdstop.node.descendants import MARK
 from sdstop.node.live import LiveHost
 from sdstop.sampler import Sampler, process, worker
 from tests.sampler.meters import METERS, OTHERS, Meter, Other, Speed, keys, meters
@@ -454,6 +457,21 @@ if {end!r} == "kill":
                 os.kill(sampler.worker, signal.SIGKILL)
                 until(lambda: sampler.receive() == [] and gone(pid))
         until(lambda: gone(pid))
+
+    def test_what_is_between_two_programs_is_ended_once_it_has_an_environment(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The kernel shows no environment of a process until its new program is loaded."""
+        process = subprocess.Popen(["sleep", str(LONG)], env={**os.environ, MARK: "4711-a-1"})
+        real, asked = descendants.mark_of, Counter[int]()
+
+        def mark_of(pid: int) -> str:
+            asked[pid] += 1
+            return "" if asked[process.pid] == 1 else real(pid)
+
+        monkeypatch.setattr(descendants, "mark_of", mark_of)
+        descendants.end_marked("4711-a-")
+        assert process.wait() == -signal.SIGKILL
 
     def test_hot_plug_that_cannot_be_noticed_is_noted(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "pyudev", None)
