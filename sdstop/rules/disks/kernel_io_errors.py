@@ -65,7 +65,7 @@ _IMPACTS: Mapping[str, str] = {
     "pending-sectors": "Reads of these sectors fail unless an array repairs them.",
     "critical-warning": "The disk reports a fault of its own.",
     "selftest-failed": "The disk found a fault in a test of itself.",
-    "member-failed": "The array goes on without it, with less redundancy.",
+    "member-failed": "The array has lost a member and, with it, redundancy.",
     "controller-hot": "The controller throttles, or shuts down to protect itself.",
     "degraded-array": "Another failed disk can lose the data of the array.",
 }

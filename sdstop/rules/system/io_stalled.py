@@ -46,11 +46,11 @@ def _check(window: Window, limits: Limits, findings: Sequence[Finding]) -> Itera
         total = sum(len(group.tasks) for group in groups)
         why = f"explained by {', '.join(dict.fromkeys(accounted))}" if accounted else "too few for this rule"
         yield RuledOut(SUBJECT, f"{human.plural(total, 'task')} not run for {seconds:g} s: {why}")
-    elif blocked and span + GRACE < seconds:
+    elif blocked >= limits["tasks"] and span + GRACE < seconds:
         yield Unchecked(
             f"{blocked} in D state; collecting data: {max(span, 0.0):.0f} of {seconds:g} s", SUBJECT, gap=Gap.EARLY
         )
-    else:
+    else:  # those of now are too few, or ran in between
         yield RuledOut(SUBJECT, f"{blocked} in D state, none for {seconds:g} s without running")
 
 
