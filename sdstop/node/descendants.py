@@ -77,8 +77,8 @@ def signal_descendants(pid: int, number: signal.Signals) -> None:
     """Send a signal to the descendants of a process that was not reaped yet, parents first.
 
     The kernel may have given a number to another process by now: a process that is held by a descriptor gets the signal
-    if its parent is still the same. All are looked at before any gets the signal, because a process whose parent has
-    ended has another one.
+    if its parent is still the same. Every parent is read before the first signal is sent, because a process whose
+    parent has ended gets another one.
     """
     with contextlib.ExitStack() as held:
         handles = []
