@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sdstop.collectors.block.devices import BLOCKDEV
-from sdstop.core.finding import Finding, RuledOut, Unchecked, Verdict
+from sdstop.core.finding import Finding, Gap, RuledOut, Unchecked, Verdict
 from sdstop.rules.disks.queue_depth_reduced import QUEUE_DEPTH_REDUCED
 from tests.nodes.frames import Judged
 
@@ -41,6 +41,13 @@ def judged(*depths: int, model: str = "ST4000NM0035") -> Verdict:
 )
 def test_disks_of_a_model(depths: tuple[int, ...], kind: type[Verdict]) -> None:
     assert isinstance(judged(*depths), kind)
+
+
+@pytest.mark.parametrize(("depths", "gap"), [((1, 32, 32, 32), Gap.FAULTY), ((5, 32, 32, 32), Gap.OPEN)])
+def test_disks_whose_model_is_not_known(depths: tuple[int, ...], gap: Gap) -> None:
+    verdict = judged(*depths, model="")
+    assert isinstance(verdict, Unchecked)
+    assert verdict.gap is gap
 
 
 def test_a_finding_states_both() -> None:

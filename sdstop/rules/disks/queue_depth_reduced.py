@@ -10,10 +10,12 @@ from sdstop.core.advice import run
 from sdstop.core.finding import (
     Covers,
     Finding,
+    Gap,
     Limits,
     Rule,
     Severity,
     Threshold,
+    Unchecked,
     Value,
     Verdict,
     cites,
@@ -36,10 +38,17 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 
 def _judged(window: Window, limits: Limits) -> Iterator[Verdict]:
     models: dict[tuple[str | None, str], list[BlockDevice]] = {}
-    for row in window.rows(BlockDevice).values():
-        if _is_counted(row) and row.model:
-            models.setdefault((row.vendor, row.model), []).append(row)
+    every = [row for row in window.rows(BlockDevice).values() if _is_counted(row)]
+    of_all = _usual(every)
     alone, good = [], []
+    for row in every:
+        if row.model and row.vendor:
+            models.setdefault((row.vendor, row.model), []).append(row)
+        elif of_all is not None and (row.queue_depth or 0) * limits["factor"] <= of_all:
+            why = f"queue depth {row.queue_depth}, {of_all} on most disks; its vendor or model is unknown"
+            yield Unchecked(why, row.device, gap=Gap.FAULTY)
+        else:
+            alone.append(row.device)
     for rows in models.values():
         usual = _usual(rows)
         if usual is None:
@@ -61,8 +70,10 @@ def _is_counted(row: BlockDevice) -> bool:
 def _usual(rows: Sequence[BlockDevice]) -> int | None:
     """Return the depth that more than half of the disks have; None if there is none."""
     depths = [row.queue_depth or 0 for row in rows]
+    if len(depths) < _FEWEST:
+        return None
     most = max(set(depths), key=lambda depth: (depths.count(depth), depth))
-    return most if len(rows) >= _FEWEST and depths.count(most) * 2 > len(rows) else None
+    return most if depths.count(most) * 2 > len(rows) else None
 
 
 def _finding(window: Window, row: BlockDevice, usual: int, count: int, limits: Limits) -> Finding:
