@@ -24,6 +24,7 @@ PACE = 300.0
 MOST_PENDING = 2000
 """Entries to heal above which split brain is not looked for: each entry is locked and read on all bricks for it."""
 UNCOUNTED = "not counted for dispersed volumes"
+NOT_SHOWN = "not shown by info split-brain"
 MOST_VOLUMES = 16
 """Volumes that are asked in one run."""
 
@@ -39,7 +40,7 @@ class GlusterHeal(Reading, frozen=True, kw_only=True):
     title: ClassVar[str] = "GlusterFS entries to heal"
     remembered: ClassVar[bool] = True
     rows_of = Source("{origin}", "{needle}")
-    fields_of: ClassVar = {"split": Source("{searched}", "<file")}
+    fields_of: ClassVar = {"split": Source("{searched}", "{mark}")}
 
     volume: Annotated[str, Label("Volume", "Its name", names=Name.VOLUME)]
     pending: Annotated[int | None, Metric("Pending", "Entries to heal on the brick with most; absent if unknown")]
@@ -50,6 +51,7 @@ class GlusterHeal(Reading, frozen=True, kw_only=True):
     needle: Annotated[str, Fact("Needle", "Text that marks it in the evidence", export=False, names=Name.EVIDENCE)] = ""
     searched: Annotated[str, Fact("Searched", "Key of the evidence of split brain", export=False,
                                   names=Name.EVIDENCE)] = ""  # fmt: skip
+    mark: Annotated[str, Fact("Mark", "Text that marks split brain there", export=False, names=Name.EVIDENCE)] = "<file"
 
 
 class GlusterSplitBrain(Reading, frozen=True, kw_only=True):

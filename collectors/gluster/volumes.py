@@ -43,7 +43,7 @@ class GlusterVolume(Reading, frozen=True, kw_only=True):
 
     family: ClassVar[str] = "gluster_volume"
     title: ClassVar[str] = "GlusterFS volumes"
-    rows_of = Source(command_key(INFO), "<name>{volume}<")
+    rows_of = (Source("{told}", "Status of volume: {volume}"), Source(command_key(INFO), "<name>{volume}<"))
     things: ClassVar = {
         "volume": Identity(
             ThingKind.VOLUME, Naming.VOLUME, f"{KIND}/{{volume}}", aliases=(("{volume}", Naming.VOLUME),)
@@ -75,6 +75,7 @@ class GlusterVolume(Reading, frozen=True, kw_only=True):
     healers: Annotated[int | None, Metric("Heal daemons", "Self-heal daemons; absent if it has none", detail=True)]
     healers_up: Annotated[int | None, Metric("Heal daemons up", "Self-heal daemons that are online", detail=True)]
     healing: Annotated[int, Metric("Healing", "Whether the self-heal daemon is enabled (1 = yes)")]
+    told: Annotated[str | None, Fact("Source", "Text that shows it", export=False, names=Name.EVIDENCE)] = None
 
     @property
     def down(self) -> int:
@@ -87,7 +88,7 @@ class GlusterBrick(Reading, frozen=True, kw_only=True):
 
     family: ClassVar[str] = "gluster_brick"
     title: ClassVar[str] = "GlusterFS bricks"
-    rows_of = Source("{origin}", "{path}<")
+    rows_of = (Source("{told}", "Brick {brick}"), Source("{origin}", "{path}<"))
     things: ClassVar = {
         "brick": Identity(ThingKind.BRICK, Naming.OSD, f"{KIND}/{{volume}}/{{host}}:{{path}}"),
         "volume": Identity(ThingKind.VOLUME, Naming.VOLUME, f"{KIND}/{{volume}}"),
@@ -102,6 +103,7 @@ class GlusterBrick(Reading, frozen=True, kw_only=True):
     arbiter: Annotated[int, Metric("Arbiter", "Whether it holds names and no data (1 = yes)")]
     state: Annotated[str, State("State", "Brick: online, offline, or unknown (its server is not connected)")]
     origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
+    told: Annotated[str | None, Fact("Text", "Text that shows it", export=False, names=Name.EVIDENCE)] = None
 
     @property
     def brick(self) -> str:
@@ -362,7 +364,7 @@ GLUSTER = Collector(
         Command(INFO, "volumes and bricks, from this server's files", "root", filled=True),
         Command(PEERS, "other servers, from this server's state", "root", filled=True),
         Command(STATUS, "running bricks and self-heal daemons; queries all servers", "root", filled=True),
-        Need("cmd:gluster*", "answers recorded by other tools", redact=without_names),
+        Need("cmd:gluster*", "answers recorded by other tools, also as text", redact=without_names),
         Need(f"list:{VOLUMES}", "configured volumes, if glusterd does not answer"),
         Need("/proc/sys/kernel/hostname", "host name"),
     ),

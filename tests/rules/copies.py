@@ -62,7 +62,9 @@ def _named(family: type[Reading]) -> tuple[str, ...]:
 
 def _is_name(family: type[Reading], field: str, text: str) -> bool:
     mark = schema(family).column(field).mark
-    return any(form.fullmatch(text) for form in (_NUMBER, _ADDRESS, _SCSI)) or (isinstance(mark, Label | Fact) and mark.names is not None)
+    return any(form.fullmatch(text) for form in (_NUMBER, _ADDRESS, _SCSI)) or (
+        isinstance(mark, Label | Fact) and mark.names is not None
+    )
 
 
 def _rows(family: type[Reading], rows: Rows, copies: int) -> dict[Any, Reading]:
