@@ -67,7 +67,9 @@ def read(host: Host) -> Iterable[Reading]:
         except Absent:
             if "perf" in answers:
                 key, text = query_monitors(host, ceph.PERF, answers["perf"])
-                return [*_carried(host, here), *osd_perf.services(osd_perf.parse(text), {}, key)]
+                alone = osd_perf.parse(text)
+                devices = () if here else (_alone(number, wait, key) for number, wait in alone.items())
+                return [*_carried(host, here), *devices, *osd_perf.services(alone, {}, key)]
             if not here:
                 raise
             return list(_carried(host, here))
@@ -247,6 +249,19 @@ def _device(osd: Osd, known: _Map, wait: float | None, codes: Sequence[str], dis
         local=disk,
         origin=known.key,
     )
+
+
+UNPLACED = "unknown"
+"""Node of OSDs whose latencies alone were recorded."""
+
+
+def _alone(number: int, wait: float, key: str) -> ClusterDevice:
+    """Return an OSD of which only the latency is known."""
+    return ClusterDevice(
+        cluster=KIND, node=UNPLACED, device=f"osd.{number}", ident=None, pool=None, name=None, path=None, original=None,
+        state=None, healthy=None, media=None, model=None, serial=None, capacity=None, used=None, read_wait=None,
+        write_wait=wait or None, origin=key, needle=f"{number} ",
+    )  # fmt: skip
 
 
 def _silent_manager(known: _Map) -> ClusterNode:

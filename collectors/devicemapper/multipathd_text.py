@@ -63,7 +63,7 @@ def parse_maps(text: str, key: str) -> Iterator[MultipathState]:
         active, queues = whole(row["paths"]), row["queueing"]
         if active is None:
             raise Malformed(f"multipathd show maps status: {row['paths'][:20]!r} paths")
-        waits = _WAITS[queues] if queues in _WAITS else 1  # "12 chk", "60 sec": for that long
+        waits = _WAITS.get(queues, 1)  # "12 chk", "60 sec": for that long
         refuses = {"ro": 1, "rw": 0}.get(row["write_prot"])
         name = row["name"].strip()
         yield MultipathState(name, None, 0 if not active else None, active, waits, key, f"{name} ", refuses)

@@ -387,7 +387,7 @@ server-back mds0 | ceph: mds0 came back
 client-abort node | ABORT_TASK: Found referenced iSCSI task_tag: 12
 client-lost node | nvmet: ctrl 1 keep-alive timer (5 seconds) expired!
 client-lost node | nvmet: ctrl 1 fatal error occurred!
-client-lost node | Did not receive response to NOPIN on CID: 0, failing connection for I_T Nexus iqn.a:b,i,0x00023d,iqn.c:d,t,0x01
+client-lost node | Did not receive response to NOPIN on CID: 0, failing connection for I_T Nexus iqn.a:b,i
 client-lost node | Time2Retain timer expired for SID: 1, cleaning up iSCSI session.
 target-error e1.1 | aoe: ata error cmd=35h stat=51h from e1.1
 target-error e1.1 | aoe: aoecmd_ata_rsp: ata error cmd=24h stat=51h from e1.1

@@ -23,7 +23,7 @@ _NUMBER = re.compile(r"\d{1,4}:\d{1,7}")
 _ADDRESS = re.compile(r"[\da-f]{4,8}(:[\da-f]{2}:[\da-f]{2}\.[0-7])")
 """Address of a PCI device; each copy is in a domain of its own."""
 _SCSI = re.compile(r"(?:host|expander-|end_device-|port-|phy-)[\d:]+")
-"""Host, expander or phy. They and HBAs are copied like their disks: more disks behind the same HBA are another fault."""
+"""Host, expander or phy: copied like HBAs and disks, because more disks behind one HBA are another fault."""
 _WORD = re.compile(r"[^\s,/@=:]+")
 
 
