@@ -29,6 +29,8 @@ from sdstop.core.model import Fact, Label, Name, Reading, Source, State
 
 _FIELD = expression(r"(?P<name>(?:sb|dev|cset)\.[a-z_.]{2,40})\s+(?P<value>\S.{0,200}?)\s*")
 _CHECKED = ("sb.magic", "sb.first_sector", "sb.csum")
+_DEVICE = expression(r"[ _](?:/dev/|[._]dev[._])(?P<name>[a-z][a-z0-9]{1,30})$")
+"""Device in the key of an output, or in the name of its file in a capture or sosreport."""
 _WORD = expression(r"\d{1,3} \[(?P<word>[a-z ]{1,30})\]")
 
 
@@ -100,8 +102,8 @@ FORM = Form(
 
 
 def _device(output: FormOutput) -> str:
-    names = [word.removeprefix("/dev/") for word in output.words if word.startswith("/dev/")]
-    return names[0] if len(names) == 1 else "superblock"
+    found = _DEVICE.search(output.key)
+    return found["name"] if found is not None else "superblock"
 
 
 def read(host: Host) -> Iterable[BcacheSuperblock]:

@@ -111,7 +111,7 @@ STATUS_TEXT = Form(
     reads="bricks and self-heal daemons of GlusterFS",
     versions="GlusterFS 3.7 and later",
     goes_on=r"Brick .*|(?:Self-heal|NFS|Quota|Snapshot|Scrubber|Bitrot|Bitd).*|Gluster process.*|-{20,}"
-    r"|Status of volume.*|Task Status of Volume.*|There are no active volume tasks|Task +: .*|ID +: .*|Status +: .*"
+    r"|Status of volume.*|Task Status of Volume.*|There are \w+ active volume tasks|Task +: .*|ID +: .*|Status +: .*"
     r"|.{1,43}\s+(?:\d+|N/A)\s+(?:\d+|N/A)\s+[YN]\s+(?:\d+|N/A)\s*|\S{43}",
 )
 HEAL_TEXT = Form(

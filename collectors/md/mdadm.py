@@ -366,7 +366,7 @@ def examine_fault(text: str) -> str:
 
 
 class ScanLine(Struct, frozen=True):
-    """An array in `mdadm --detail --scan`; `members` counts listed devices that are no spares, failed ones included.
+    """An array in `mdadm --detail --scan`; `members` counts listed devices without spares; failed ones are listed, too.
 
     `members` is None without -v.
     """

@@ -118,7 +118,7 @@ def _of_superblock(window: Window, row: BcacheSuperblock) -> Verdict:
     dirty = row.mode == "writeback"
     if row.damage is not None:
         title, cause, damage = "SUPERBLOCK DAMAGED", f"{row.damage} of the superblock is invalid.", Damage.AVAILABILITY
-        impact = "The kernel refuses the device; what is built on it is missing."
+        impact = "The kernel refuses the device; volumes built on it are missing."
     else:
         title, cause, damage = "STARTED WITHOUT ITS CACHE", "The backing device was started without its cache.", None
         impact = "Dirty data of the cache is lost." if dirty else "The cache is stale; all reads go to the device."

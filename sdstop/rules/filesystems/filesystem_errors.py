@@ -57,7 +57,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 
 
 def _of_scrub(window: Window, row: BtrfsScrub) -> Verdict:
-    """Judge what the last scrub of a btrfs found; what it could not repair stays damaged."""
+    """Judge the errors that the last scrub of a btrfs found: those not repaired stay."""
     lost, repaired = row.uncorrectable, row.corrected
     if lost is None:
         return Unchecked(f"errors of its last scrub unknown: {row.state}", row.filesystem, calm=True)

@@ -114,7 +114,7 @@ def _range_finding(window: Window, array: Array, seconds: float, limits: Limits)
 
 
 _TOLD = "Suspended when dmsetup ran; LVM suspends for milliseconds only."
-"""Cause where a text of one moment shows it: such a text hardly ever meets a normal suspension."""
+"""Cause where a text of one moment shows it: a normal suspension is too short to be met by chance."""
 
 
 def _since(window: Window, row: MappedState) -> float:
