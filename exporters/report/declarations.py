@@ -1,4 +1,4 @@
-"""Indexes of declarations: rules and sources without their functions, as Python source.
+"""Indexes of declarations: rules and sources without their functions, as Python source text.
 
 A rule or a source is a record of words, numbers, families and functions. Its index has all but the functions, which
 `later` names, so that nothing else of it is imported where it has nothing to do. scripts/docs writes the indexes, and a
@@ -20,42 +20,42 @@ from msgspec.structs import fields
 _PLAIN = (str, int, float, bool, bytes, type(None))
 
 
-def index(says: str, name: str, declared: Mapping[str, Mapping[str, Struct]]) -> str:
-    """Return the source of a module that defines `name`: declarations by module, and by their names in it.
+def index(about: str, name: str, declared: Mapping[str, Mapping[str, Struct]]) -> str:
+    """Return the text of a module that defines `name`: declarations by module, and by their names in it.
 
-    `says` is its docstring. Raises TypeError for a value that cannot be written, such as an open file.
+    `about` is its docstring. Raises TypeError for a value that cannot be written, such as an open file.
     """
-    source = _Source()
+    text = _Text()
     lines = []
     for module, found in declared.items():
         lines.append(f'    "{module}": {{')
-        lines += [f'        "{each}": {source.of(value, module, each)},' for each, value in found.items()]
+        lines += [f'        "{each}": {text.of(value, module, each)},' for each, value in found.items()]
         lines.append("    },")
-    kind = source.name_of(type(next(value for found in declared.values() for value in found.values())))
+    kind = text.name_of(type(next(value for found in declared.values() for value in found.values())))
     head = (
-        f'"""{says}',
+        f'"""{about}',
         "",
         "Written by scripts/docs from the declarations themselves; a test fails when this file is not up to date.",
         '"""',
         "",
         "from __future__ import annotations",
         "",
-        *source.imports(),
+        *text.imports(),
         "",
         f"{name}: dict[str, dict[str, {kind}]] = {{",
     )
     return "\n".join((*head, *lines, "}", ""))
 
 
-class _Source:
-    """Source text of values, and the names that it needs."""
+class _Text:
+    """Text of values, and the names used in it."""
 
     def __init__(self) -> None:
         self._names: dict[str, Any] = {}
         self._paths: dict[int, tuple[Any, str]] = {}
 
     def imports(self) -> list[str]:
-        """Return the lines that import what the text needs."""
+        """Return the lines that import the names used in the text."""
         found = {f"from {each.__module__} import {_named(each, name)}" for name, each in self._names.items()}
         return sorted(found | {"from sdstop.core.later import later"})
 
