@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from typing import Annotated, ClassVar
+from sdstop.collectors.ceph.answers import as_object, list_of, part_of
+from sdstop.core.expression import expression
+from sdstop.core.host import Malformed
+from sdstop.core.joins import Identity, Naming, ThingKind
+from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
+from sdstop.core.text import json_whole
+
 from typing import Annotated, ClassVar
 
 from sdstop.core.joins import Identity, Join, Naming, Relation, Stated, ThingKind
@@ -146,3 +156,23 @@ class CephDaemon(Reading, frozen=True, kw_only=True):
     def name(self) -> str:
         """Name used in findings."""
         return f"{self.cluster}/{self.node}/{self.daemon}"
+
+
+
+class CephBlocker(Reading, frozen=True, kw_only=True):
+    """OSD without which placement groups cannot finish peering, so that they serve no I/O."""
+
+    family: ClassVar[str] = "ceph_blocker"
+    title: ClassVar[str] = "OSDs that block placement groups"
+    rows_of = Source("{origin}", "num_blocked")
+    things: ClassVar = {"cluster": Identity(ThingKind.CLUSTER, Naming.CLUSTER)}
+
+    cluster: Annotated[str, Label("Cluster", "Name of the cluster", names=Name.VOLUME)]
+    number: Annotated[int, Label("OSD", "Number of the OSD")]
+    blocked: Annotated[int, Metric("Blocked", "Placement groups that wait for the OSD")]
+    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
+
+    @property
+    def osd(self) -> str:
+        """`osd.3`."""
+        return f"osd.{self.number}"

@@ -14,6 +14,7 @@ from typing import Annotated, Any, ClassVar
 from msgspec.structs import replace
 
 from sdstop.collectors.fabric import smp
+from sdstop.collectors.fabric.smp import NEEDLES
 from sdstop.collectors.fabric.expander import COUNTERS as _FILES
 from sdstop.collectors.fabric.expander import (
     DISCOVER,
@@ -93,7 +94,7 @@ class SasPhy(Reading, frozen=True):
         """Return the attribute (by default the state) or the command that a field was read from."""
         if self.told is not None and (field in _FILES or self.rate is None or self.port is None):
             several = field in _FILES and not re.search(r"-p[ _]?\d", self.told)
-            return Source(self.told, f"phy identifier: {self.number}" if several else smp.NEEDLES.get(field, ""))
+            return Source(self.told, f"phy identifier: {self.number}" if several else NEEDLES.get(field, ""))
         if field == "address" and self.attached is not None:
             return Source(f"{DEVICES}/{self.attached}/sas_address")
         names = {**_FILES, "maximum_rate": "maximum_linkrate_hw"}

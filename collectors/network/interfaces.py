@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Annotated, Any, ClassVar
 
 from sdstop.collectors.network import netclass
+from sdstop.collectors.network.netclass import CLASS
 from sdstop.core import format as human
 from sdstop.core.collector import LIVE, Collector, Need
 from sdstop.core.host import Absent, Host, Malformed, TimedOut, Unreadable
@@ -15,7 +16,6 @@ from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Readi
 from sdstop.core.text import is_whole
 
 PROC_DEV = "/proc/net/dev"
-CLASS = netclass.CLASS
 
 
 STATISTICS = {

@@ -7,13 +7,14 @@ from collections.abc import Hashable, Iterable
 from typing import Annotated, ClassVar
 
 from sdstop.collectors.network import netclass, proc_bonding
+from sdstop.collectors.network.netclass import CLASS
+from sdstop.collectors.network.proc_bonding import FOLDER
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.host import Absent, Host, Malformed, TimedOut, Unreadable
 from sdstop.core.joins import GroupKind, Identity, Join, Naming, Peers, Relation, Stated, ThingKind
 from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, State, files, recorded
 from sdstop.core.retention import json_texts
 
-CLASS = netclass.CLASS
 _LACP = "802.3ad"
 
 
@@ -110,7 +111,7 @@ class BondSlave(Reading, frozen=True):
             aggregator="ad_aggregator_id",
             port_state="ad_actor_oper_port_state",
         )
-        | {"partner": Source(f"{proc_bonding.FOLDER}/{{bond}}", "{partner}")},
+        | {"partner": Source(f"{FOLDER}/{{bond}}", "{partner}")},
     )
     things: ClassVar = {
         "interface": Identity(ThingKind.NIC, Naming.NET),
@@ -171,14 +172,14 @@ def _folders(host: Host) -> dict[str, netclass.Folder]:
     try:
         return netclass.folders(host)
     except Absent:
-        if not host.names(proc_bonding.FOLDER):
+        if not host.names(FOLDER):
             raise
         return {}
 
 
 def _bonds_of_proc(host: Host) -> Iterable[Reading]:
-    for name in host.names(proc_bonding.FOLDER):
-        key = f"{proc_bonding.FOLDER}/{name}"
+    for name in host.names(FOLDER):
+        key = f"{FOLDER}/{name}"
         said = proc_bonding.parse(host.maybe(key) or "")
         yield Bond(name, said.mode, said.hash_policy, said.active_slave, said.link, len(said.slaves), said.miimon, key)
         for slave in said.slaves:
@@ -279,7 +280,7 @@ def _bond(host: Host, name: str) -> Iterable[Reading]:
 def _partners(host: Host, name: str) -> dict[str, str]:
     """Return the partner of each slave; sysfs has only the one of the active aggregator."""
     try:
-        said = proc_bonding.parse(host.maybe(f"{proc_bonding.FOLDER}/{name}") or "")
+        said = proc_bonding.parse(host.maybe(f"{FOLDER}/{name}") or "")
     except Malformed:
         return {}
     return {slave.name: slave.partner for slave in said.slaves if slave.partner is not None}
@@ -314,8 +315,8 @@ LINKS = Collector(
             filled=("mode", "mii_status", "miimon", "xmit_hash_policy"),
         ),
         Need(f"{CLASS}/*/bonding_slave/*", "state and link failures of a slave", filled=True),
-        Need(f"list:{proc_bonding.FOLDER}", "bonds, where sysfs was not copied"),
-        Need(f"{proc_bonding.FOLDER}/*", "LACP partner of each slave; bonds, where sysfs was not copied", "root"),
+        Need(f"list:{FOLDER}", "bonds, where sysfs was not copied"),
+        Need(f"{FOLDER}/*", "LACP partner of each slave; bonds, where sysfs was not copied", "root"),
         Command(LINK_COMMAND, "which ends of veth pairs belong together"),
         Need(
             "cmd:ip -j -d link*",

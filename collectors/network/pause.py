@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Annotated, ClassVar
 
 from sdstop.collectors.network import netclass
+from sdstop.collectors.network.netclass import CLASS
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.expression import expression
 from sdstop.core.host import Absent, Host
@@ -76,7 +77,7 @@ def read(host: Host) -> Iterable[Reading]:
     """Return a row for each physical interface whose driver counts pause frames. Raises Absent without any."""
     found = []
     for folder in netclass.folders(host).values():
-        if folder.kind != "physical" or host.maybe(f"{netclass.CLASS}/{folder.name}/carrier") != "1":
+        if folder.kind != "physical" or host.maybe(f"{CLASS}/{folder.name}/carrier") != "1":
             continue
         output = host.run(("ethtool", "--statistics", folder.name))
         received, sent = parse(output.text) if output.exit == 0 else (None, None)
@@ -93,9 +94,9 @@ PAUSE = Collector(
     read,
     (PauseFrames,),
     (
-        Need(f"list:{netclass.CLASS}", "which interfaces there are"),
-        Need(f"list:{netclass.CLASS}/*", "which of them are physical"),
-        Need(f"{netclass.CLASS}/*/*", "kind and link of an interface"),
+        Need(f"list:{CLASS}", "which interfaces there are"),
+        Need(f"list:{CLASS}/*", "which of them are physical"),
+        Need(f"{CLASS}/*/*", "kind and link of an interface"),
         Command(("ethtool", "--statistics", "*"), "pause frames, of physical interfaces with a link", keep=_KEPT),
     ),
     _PACE,

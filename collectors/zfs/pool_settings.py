@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sdstop.collectors.zfs.readings import PoolSettings
+
 import re
 from collections.abc import Iterable, Iterator
 from typing import Annotated, ClassVar
@@ -21,19 +23,6 @@ _ANSWER = 8.0
 _FAILMODE = "failmode"
 
 
-class PoolSettings(Reading, frozen=True, kw_only=True):
-    """Settings of a pool: `failmode` is wait, continue or panic (zpoolprops(7))."""
-
-    family: ClassVar[str] = "pool_settings"
-    title: ClassVar[str] = "ZFS pool settings"
-    rows_of = Source("{where}", "{pool}")
-    things: ClassVar = {"pool": Identity(ThingKind.POOL, Naming.ZFS)}
-
-    pool: Annotated[str, Label("Pool", "Name of the pool", names=Name.VOLUME)]
-    failmode: Annotated[
-        str | None, Fact("On failure", "Requests when the pool fails: wait, continue (with errors), panic", plain=True)
-    ]
-    where: Annotated[str, Fact("Where", "Key of its evidence", export=False, names=Name.EVIDENCE)] = ""
 
 
 def parse(text: str) -> dict[str, str]:

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from sdstop.analysis.clusters.ceph_codes import EFFECTS
-from sdstop.collectors.ceph.blocking import CephBlocker
+from sdstop.collectors.ceph.readings import CephBlocker
 from sdstop.collectors.ceph.cluster import CEPH
 from sdstop.collectors.ceph.health import HARMLESS, osds_in
 from sdstop.collectors.ceph.local import CEPH_DAEMONS, daemon_id, running

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sdstop.collectors.system.node import CpuActivity, Node
-from sdstop.collectors.system.pressure import Pressure
+from sdstop.collectors.system.readings import CpuActivity, Node
+from sdstop.collectors.system.readings import Pressure
 from sdstop.core.model import Reading
 from sdstop.tui.scene import Scene
 
