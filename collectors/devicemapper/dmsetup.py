@@ -8,6 +8,7 @@ from functools import cached_property
 from msgspec import Struct
 
 from sdstop.collectors.devicemapper import dmtable
+from sdstop.collectors.devicemapper.dmtable import mapped
 from sdstop.core.evidence import command_key
 from sdstop.core.expression import expression
 from sdstop.core.form import Form
@@ -145,7 +146,7 @@ class MappingNames:
             return self._numbers.get(told) or self._number(told)
         path = told.removeprefix("/dev/")
         group, _, name = path.partition("/")
-        known = self.mappings.get(name if group == "mapper" else dmtable.mapped(group, name))
+        known = self.mappings.get(name if group == "mapper" else mapped(group, name))
         if name and known is not None:
             return known.device
         return self._host.target(told) or path

@@ -23,7 +23,7 @@ PROMPT = 5.0
 REST = 3600.0
 """Seconds without queries to an expander that did not respond."""
 
-COUNTERS: Mapping[str, str] = {
+PHY_COUNTERS: Mapping[str, str] = {
     "invalid_dwords": "invalid_dword_count",
     "disparity_errors": "running_disparity_error_count",
     "sync_losses": "loss_of_dword_sync_count",
@@ -152,7 +152,7 @@ class SmpSession:
     def counters(self, phy: str, number: int | None) -> dict[str, int | None]:
         """Return a phy's error counters from sysfs, else from smp_utils; empty if neither has them."""
         found: dict[str, int | None] = {}
-        for field, file in COUNTERS.items() if self._sysfs else ():
+        for field, file in PHY_COUNTERS.items() if self._sysfs else ():
             if not self._willing:
                 return {}
             try:
@@ -171,7 +171,7 @@ class SmpSession:
             self.state = "answers"
             return found
         log = self.log(number) if number is not None else None
-        return {} if log is None else {field: getattr(log, field) for field in COUNTERS}
+        return {} if log is None else {field: getattr(log, field) for field in PHY_COUNTERS}
 
     def log(self, number: int) -> smp.PhyErrors | None:
         """Return a phy's error log from smp_utils."""

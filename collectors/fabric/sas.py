@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from sdstop.collectors.fabric import smp
 from sdstop.collectors.fabric.smp import NEEDLES
-from sdstop.collectors.fabric.expander import COUNTERS as _FILES
+from sdstop.collectors.fabric.expander import PHY_COUNTERS
 from sdstop.collectors.fabric.expander import (
     DISCOVER,
     ERRORS,
@@ -41,7 +41,7 @@ EXPANDERS = "/sys/class/sas_expander"
 PACE = 300.0
 """Seconds between samples; each sample queries every expander four times per phy."""
 
-COUNTERS = tuple(_FILES)
+COUNTERS = tuple(PHY_COUNTERS)
 
 
 class SasPhy(Reading, frozen=True):
@@ -92,12 +92,12 @@ class SasPhy(Reading, frozen=True):
 
     def source(self, field: str = "") -> Source | None:
         """Return the attribute (by default the state) or the command that a field was read from."""
-        if self.told is not None and (field in _FILES or self.rate is None or self.port is None):
-            several = field in _FILES and not re.search(r"-p[ _]?\d", self.told)
+        if self.told is not None and (field in PHY_COUNTERS or self.rate is None or self.port is None):
+            several = field in PHY_COUNTERS and not re.search(r"-p[ _]?\d", self.told)
             return Source(self.told, f"phy identifier: {self.number}" if several else NEEDLES.get(field, ""))
         if field == "address" and self.attached is not None:
             return Source(f"{DEVICES}/{self.attached}/sas_address")
-        names = {**_FILES, "maximum_rate": "maximum_linkrate_hw"}
+        names = {**PHY_COUNTERS, "maximum_rate": "maximum_linkrate_hw"}
         return Source(f"{PHYS}/{self.phy}/{names.get(field, 'negotiated_linkrate')}")
 
 
@@ -108,7 +108,7 @@ class SasPhyActivity(Reading, frozen=True):
     title: ClassVar[str] = "SAS phy errors"
     exported: ClassVar[bool] = False
     rows_of = Source(f"{PHYS}/{{phy}}/invalid_dword_count")
-    fields_of = files(f"{PHYS}/{{phy}}", **{f"{field}_per_second": name for field, name in _FILES.items()})
+    fields_of = files(f"{PHYS}/{{phy}}", **{f"{field}_per_second": name for field, name in PHY_COUNTERS.items()})
     things: ClassVar = {
         "phy": Identity(ThingKind.PHY, Naming.SCSI),
     }
@@ -246,7 +246,7 @@ def _phy(host: Host, name: str, attached: Mapping[str, SasDevice], talk: SmpSess
     counters: dict[str, Any] = {}
     if word not in {None, "Unknown", "Phy disabled"}:  # as few as possible: each read queries the expander
         if talk is None:
-            counters = {field: host.number(f"{base}/{file}") for field, file in _FILES.items()}
+            counters = {field: host.number(f"{base}/{file}") for field, file in PHY_COUNTERS.items()}
         else:
             counters = talk.counters(name, number)
     state = "up" if speed is not None else word
@@ -358,7 +358,7 @@ SAS = Collector(
         Need(
             f"{PHYS}/*/*",
             "link rates and error counters; of an expander's phys the driver asks the expander",
-            filled=(*_FILES.values(), "negotiated_linkrate", "maximum_linkrate_hw", "phy_identifier", "sas_address"),
+            filled=(*PHY_COUNTERS.values(), "negotiated_linkrate", "maximum_linkrate_hw", "phy_identifier", "sas_address"),
         ),
         Need(f"link:{PHYS}/*/device/port", "port of a phy"),
         Need(f"list:{PORTS}", "which ports there are"),

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from sdstop.collectors.network.interfaces import CLASS, INTERFACES, NETWORK
+from sdstop.collectors.network.interfaces import INTERFACES, NETWORK
+from sdstop.collectors.network.netclass import CLASS
 from sdstop.collectors.network.interfaces_text import INTERFACES_TEXT
 from sdstop.collectors.network.links import LINKS
 from sdstop.collectors.system.node import NODE

@@ -6,7 +6,8 @@ import pytest
 
 from sdstop.collectors.network.clients import ASK, CLIENTS, ROUTES
 from sdstop.collectors.network.connections import SOCKETS
-from sdstop.collectors.network.interfaces import CLASS, INTERFACES, NETWORK
+from sdstop.collectors.network.interfaces import INTERFACES, NETWORK
+from sdstop.collectors.network.netclass import CLASS
 from sdstop.core.evidence import command_key
 from sdstop.core.finding import Severity
 from sdstop.rules.network.link_oversubscribed import LINK_OVERSUBSCRIBED
