@@ -28,7 +28,8 @@ from sdstop.collectors import BUILTIN
 from sdstop.collectors.fabric.hba import HBA
 from sdstop.collectors.fabric.interrupts import INTERRUPTS
 from sdstop.collectors.fabric.numa import NUMA
-from sdstop.collectors.fabric.sas import PHYS, SAS
+from sdstop.collectors.fabric.port_readings import PHYS
+from sdstop.collectors.fabric.sas import SAS
 from sdstop.collectors.memory.dimms import DIMMS
 from sdstop.collectors.memory.edac import EDAC
 from sdstop.collectors.memory.readings import TABLE

@@ -114,6 +114,21 @@ def test_every_rule_is_registered() -> None:
         assert {r.id for r in written} <= {r.id for r in sdstop.rules.EVERY}, module
 
 
+READINGS = [
+    module for package in modules_of("sdstop.collectors") for module in modules_of(package) if "readings" in module
+]
+BESIDE = {"sdstop.collectors.kernel.readings": {"sdstop.collectors.kernel.kinds", "sdstop.collectors.kernel.message"}}
+"""Modules with the words that readings have in their fields."""
+
+
+@pytest.mark.parametrize("module", READINGS)
+def test_readings_import_no_collector(module: str) -> None:
+    code = f"import sys, {module}\nprint(*sorted(name for name in sys.modules if name.count('.') > 2))"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    found = {name for name in result.stdout.split() if name.startswith("sdstop.collectors.")}
+    assert found == {module} | BESIDE.get(module, set())
+
+
 @pytest.mark.parametrize("module", sdstop.rules.ORDER)
 def test_the_index_has_every_rule_as_it_is_written(module: str) -> None:
     written = sdstop.rules.written(module)

@@ -5,21 +5,15 @@ Format: `ceph osd blocked-by` (src/mon/PGMap.cc: dump_osd_blocked_by_stats of Ce
 
 from __future__ import annotations
 
-
 import re
 from collections.abc import Iterator
-from typing import Annotated, ClassVar
 
 from sdstop.collectors.ceph.answers import as_object, list_of, part_of
 from sdstop.core.expression import expression
 from sdstop.core.host import Malformed
-from sdstop.core.joins import Identity, Naming, ThingKind
-from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
 from sdstop.core.text import json_whole
 
 _LINE = expression(r"^ *(\d{1,7}) +(\d{1,9}) *$", re.MULTILINE)
-
-
 
 
 def parse(text: str) -> Iterator[tuple[int, int]]:

@@ -2,16 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from typing import Annotated, ClassVar
-from sdstop.collectors.ceph.answers import as_object, list_of, part_of
-from sdstop.core.expression import expression
-from sdstop.core.host import Malformed
-from sdstop.core.joins import Identity, Naming, ThingKind
-from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
-from sdstop.core.text import json_whole
-
 from typing import Annotated, ClassVar
 
 from sdstop.core.joins import Identity, Join, Naming, Relation, Stated, ThingKind
@@ -156,7 +146,6 @@ class CephDaemon(Reading, frozen=True, kw_only=True):
     def name(self) -> str:
         """Name used in findings."""
         return f"{self.cluster}/{self.node}/{self.daemon}"
-
 
 
 class CephBlocker(Reading, frozen=True, kw_only=True):

@@ -8,7 +8,8 @@ from functools import cached_property
 from msgspec import Struct
 
 from sdstop.collectors.devicemapper import dmtable
-from sdstop.collectors.devicemapper.dmtable import mapped
+from sdstop.collectors.devicemapper.readings import INFO
+from sdstop.collectors.devicemapper.volume_readings import mapped
 from sdstop.core.evidence import command_key
 from sdstop.core.expression import expression
 from sdstop.core.form import Form
@@ -17,9 +18,7 @@ from sdstop.core.refusal import refusal
 from sdstop.readings.disk import device_name
 
 STATUS = ("dmsetup", "status", "--noflush")
-TABLE = ("dmsetup", "table")
 FLASHCACHES = ("dmsetup", "table", "--target", "flashcache")
-INFO = ("dmsetup", "info", "-c", "--noheadings", "--separator", ":")
 PARTITIONS = "/proc/partitions"
 BLOCK = "/sys/block"
 ROOT = "root: device mapper requires it"

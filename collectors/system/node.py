@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from sdstop.collectors.system.readings import Cpu, CpuActivity, HOSTNAME, LOADAVG, MEMINFO, Node, RELEASE, STAT, UPTIME, VERSION, VMSTAT
-
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, ClassVar
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
+from sdstop.collectors.system.readings import (
+    HOSTNAME,
+    LOADAVG,
+    MEMINFO,
+    RELEASE,
+    STAT,
+    UPTIME,
+    VERSION,
+    VMSTAT,
+    Cpu,
+    CpuActivity,
+    Node,
+)
 from sdstop.core.collector import LIVE, Collector, Need
 from sdstop.core.host import Host, Malformed
-from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Source, Sources, Unplaced
+from sdstop.core.model import Derivation, Reading
 from sdstop.core.retention import lines_of
 from sdstop.core.text import decimal
-
-
-
-
-
-
-
-
 
 
 def _ints(words: Iterable[str]) -> list[int]:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from sdstop.collectors.system.readings import PRESSURES, Pressure
-
 from collections.abc import Iterable
-from typing import Annotated, ClassVar
 
+from sdstop.collectors.system.readings import PRESSURES, Pressure
 from sdstop.core.collector import LIVE, Collector, Need
 from sdstop.core.host import Absent, Denied, Host, TimedOut, Unreadable
-from sdstop.core.model import Kind, Label, Metric, Reading, Source
+from sdstop.core.model import Reading
 from sdstop.core.text import decimal, whole
-
-
-
 
 
 def parse_pressure(resource: str, text: str) -> Pressure | None:

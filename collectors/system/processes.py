@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-from sdstop.collectors.system.readings import PROCESSES_QUESTION, ProcessActivity, ProcessIo, ProcessSummary, StorageThread, StorageThreadActivity
-
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Any
 
+from sdstop.collectors.system.readings import (
+    PROCESSES_QUESTION,
+    ProcessActivity,
+    ProcessIo,
+    ProcessSummary,
+    StorageThread,
+    StorageThreadActivity,
+)
 from sdstop.core.collector import Collector, Question
 from sdstop.core.commandline import kept_text
 from sdstop.core.expression import expression
 from sdstop.core.host import Host, Malformed
-from sdstop.core.joins import Identity, Naming, ThingKind
-from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Rows, Source, Unplaced
+from sdstop.core.model import Derivation, Reading, Rows
 from sdstop.core.text import json_number, json_text, json_whole
 
 PACE = 5.0
 """Seconds between samples; a sample opens files of every process."""
-
-
-
-
-
-
-
-
-
-
 
 
 def at_work(before: StorageThread, after: StorageThread, seconds: float) -> StorageThreadActivity | None:

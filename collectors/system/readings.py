@@ -2,31 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Annotated, ClassVar
-from msgspec import Struct
-from sdstop.core.collector import LIVE, Collector, Need
-from sdstop.core.host import Host, Malformed
-from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Source, Sources, Unplaced
-from sdstop.core.retention import lines_of
-from sdstop.core.text import decimal
-from collections.abc import Iterable
-from sdstop.core.host import Absent, Denied, Host, TimedOut, Unreadable
-from sdstop.core.model import Kind, Label, Metric, Reading, Source
-from sdstop.core.text import decimal, whole
-import json
-from typing import Annotated, Any, ClassVar
-from sdstop.core.collector import Collector, Question
-from sdstop.core.commandline import kept_text
-from sdstop.core.expression import expression
-from sdstop.core.joins import Identity, Naming, ThingKind
-from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Rows, Source, Unplaced
-from sdstop.core.text import json_number, json_text, json_whole
-from sdstop.collectors.system.task_scan import TaskScan
-from sdstop.core.collector import LIVE, Collector, Question
-from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Rows, Source
 
+from sdstop.core.joins import Identity, Naming, ThingKind
+from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, Sources, Unplaced
 
 _COUNTER = Kind.COUNTER
 
@@ -165,6 +145,7 @@ class CpuActivity(Reading, frozen=True):
         del field
         return Source(STAT, "cpu " if self.cpu == "all" else f"cpu{self.cpu} ")
 
+
 PRESSURES = "/proc/pressure"
 
 _SOME = "in which some task was stalled on the resource"
@@ -216,6 +197,7 @@ class Pressure(Reading, frozen=True):
             "sdstop_pressure_full_seconds_total",
         ),
     ] = None
+
 
 PROCESSES_QUESTION = "psutil.processes"
 
@@ -311,6 +293,7 @@ class StorageThreadActivity(Reading, frozen=True):
     started: Annotated[float | None, Label("Started", "Unix timestamp of its start")]
     name: Annotated[str, Fact("Name", "Name of the thread", plain=True)]
     busy: Annotated[float, Metric("CPU", "CPU time as a share of one processor", "ratio")]
+
 
 TASKS_QUESTION = "tasks.blocked"
 

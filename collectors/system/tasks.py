@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from sdstop.collectors.system.readings import BlockedTask, BlockedTasks, TASKS_QUESTION
-
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Any
 
+from sdstop.collectors.system.readings import TASKS_QUESTION, BlockedTask, BlockedTasks
 from sdstop.collectors.system.task_scan import TaskScan
 from sdstop.core.collector import LIVE, Collector, Question
 from sdstop.core.host import Host, Malformed
-from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Rows, Source
+from sdstop.core.model import Reading, Rows
 from sdstop.core.text import json_number, json_text, json_whole
-
-
-
-
-
 
 
 def parse(said: Any) -> Iterator[Reading]:
@@ -62,7 +56,11 @@ TASKS = Collector(
     "Tasks in D state",
     read,
     (BlockedTask, BlockedTasks),
-    (Question(TASKS_QUESTION, "which tasks are in D state, and where they wait", "root, for their open files", TaskScan()),),
+    (
+        Question(
+            TASKS_QUESTION, "which tasks are in D state, and where they wait", "root, for their open files", TaskScan()
+        ),
+    ),
     LIVE,
     deadline=10.0,
     lacks=lacks,

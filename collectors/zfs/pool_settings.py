@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from sdstop.collectors.zfs.readings import PoolSettings
-
 import re
 from collections.abc import Iterable, Iterator
-from typing import Annotated, ClassVar
 
-from sdstop.collectors.zfs.readings import KSTATS
+from sdstop.collectors.zfs.readings import KSTATS, PoolSettings
 from sdstop.collectors.zfs.zpool_status import imported
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.form import Form
 from sdstop.core.host import Absent, Failed, Host
-from sdstop.core.joins import Identity, Naming, ThingKind
-from sdstop.core.model import Fact, Label, Name, Reading, Source
+from sdstop.core.model import Reading
 
 GET = ("zpool", "get", "-H", "-p", "-o", "name,property,value", "failmode")
 _SECONDS = 600.0
 _ANSWER = 8.0
 _FAILMODE = "failmode"
-
-
 
 
 def parse(text: str) -> dict[str, str]:

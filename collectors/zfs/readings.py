@@ -3,17 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import Annotated, ClassVar
-from sdstop.collectors.zfs.zpool_status import imported
-from sdstop.core.collector import Collector, Command, Need
-from sdstop.core.evidence import command_key
-from sdstop.core.form import Form
-from sdstop.core.host import Absent, Failed, Host
-from sdstop.core.joins import Identity, Naming, ThingKind
-from sdstop.core.model import Fact, Label, Name, Reading, Source
-
-import re
 from typing import Annotated, ClassVar
 
 from msgspec import Struct
@@ -295,7 +284,6 @@ class VdevLoad(Reading, frozen=True, kw_only=True):
     async_writes: Annotated[int | None, Metric("Async writes", "Queued asynchronous writes (transaction groups)")]
     scrubs: Annotated[int | None, Metric("Scrubs", "Queued scrub and resilver reads")]
     rebuilds: Annotated[int | None, Metric("Rebuilds", "Queued sequential rebuild I/Os (since 2.2)")]
-
 
 
 class PoolSettings(Reading, frozen=True, kw_only=True):

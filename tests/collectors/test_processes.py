@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.collectors.system.processes import PROCESSES, parse, rate
-from sdstop.collectors.system.readings import ProcessActivity, ProcessIo, ProcessSummary, StorageThread, StorageThreadActivity
+from sdstop.collectors.system.readings import (
+    ProcessActivity,
+    ProcessIo,
+    ProcessSummary,
+    StorageThread,
+    StorageThreadActivity,
+)
 from sdstop.core.evidence import Evidence, Frame
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Malformed

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.limits.services import QUESTION, SERVICES, ServiceGroup, parse, search
+from sdstop.collectors.limits.readings import SERVICES_QUESTION, ServiceGroup
+from sdstop.collectors.limits.services import SERVICES, parse, search
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Finding, Gap, RuledOut, Severity, Unchecked, Verdict
 from sdstop.core.host import Absent, Malformed
@@ -105,7 +106,7 @@ def judged(first: dict[str, Any], last: dict[str, Any], seconds: int = 30, **alw
             key: int(value) if isinstance(value, float) and value.is_integer() else value for key, value in row.items()
         }
         row |= {key: int(row[key]) for key in first if key != "memory_stalled"}
-        shown.append((float(at), {f"answer:{QUESTION}": json.dumps([row])}))
+        shown.append((float(at), {f"answer:{SERVICES_QUESTION}": json.dumps([row])}))
     return Judged((SERVICES,), [SERVICE_LIMITED], shown).of("ceph-osd@1.service")
 
 

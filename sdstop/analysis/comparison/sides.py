@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
 
 from sdstop.analysis.comparison.load_totals import LoadTotals
-from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.block.readings import BlockDevice
 from sdstop.collectors.system.readings import Node
 from sdstop.core.diagnosis import Episode, Judgement
 from sdstop.core.evidence import Outcome, dated

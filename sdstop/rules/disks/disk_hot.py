@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from sdstop.analysis.alike_verdicts import alike
-from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.block.readings import BlockDevice
 from sdstop.collectors.health.raid_readings import RaidDisk
 from sdstop.collectors.health.readings import ANSWERED, DiskHealth, DiskTemperature
 from sdstop.core import format as human

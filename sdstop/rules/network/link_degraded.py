@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from sdstop.collectors.network.interfaces import Interface, InterfaceActivity, Traffic
-from sdstop.collectors.network.links import BondSlave
+from sdstop.collectors.network.readings import BondSlave, Interface, InterfaceActivity, Traffic
 from sdstop.collectors.system.readings import Node
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run

@@ -9,8 +9,7 @@ from msgspec import Struct
 from textual.app import ComposeResult
 
 from sdstop.analysis.clusters.tree import ClusterEntity, forest
-from sdstop.collectors.ceph.readings import CephBlocker
-from sdstop.collectors.ceph.readings import CephCheck, CephDaemon, CephPool
+from sdstop.collectors.ceph.readings import CephBlocker, CephCheck, CephDaemon, CephPool
 from sdstop.collectors.gluster.readings import GlusterBrick, GlusterHeal, GlusterVolume
 from sdstop.collectors.pacemaker.readings import ClusterResource, CorosyncLink
 from sdstop.core.finding import Severity

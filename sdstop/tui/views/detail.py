@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from sdstop.analysis.disks.drives import DriveState
 from sdstop.analysis.disks.membership import memberships
-from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.block.readings import BlockDevice
 from sdstop.collectors.system.readings import ProcessActivity, ProcessSummary
 from sdstop.core.format import bytes_, natural, rate
 from sdstop.core.joins import Naming

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from sdstop.collectors.system.readings import CpuActivity, Node
-from sdstop.collectors.system.readings import Pressure
+from sdstop.collectors.system.readings import CpuActivity, Node, Pressure
 from sdstop.core.model import Reading
 from sdstop.tui.scene import Scene
 
