@@ -139,7 +139,8 @@ def _short(slot: str, text: str) -> SsacliItem | None:
 def rows_of(text: str, key: str) -> Iterator[RaidController | RaidVolume | RaidDisk]:
     """Yield the rows of an answer; `key` is that of the evidence. Raises Malformed as `parse` does.
 
-    Answers about neither a controller nor drives have none."""
+    Answers about neither a controller nor drives have none.
+    """
     slot = re.search(r"\bslot[= ](\w+)", key)  # a sosreport has no "=" in names
     if "in Slot " in text or (slot is not None and "drive " in text):
         for item in parse(text, slot[1] if slot is not None else ""):
