@@ -114,4 +114,13 @@ def _defined(module: str) -> list[Collector]:
     return [value for value in names.values() if isinstance(value, Collector)]
 
 
-BUILTIN: tuple[Collector, ...] = tuple(collector for module in SOURCES for collector in _defined(module))
+BUILTIN: tuple[Collector, ...]
+"""Every collector."""
+
+
+def __getattr__(name: str) -> tuple[Collector, ...]:
+    """Return BUILTIN; a module of readings alone is imported without any source."""
+    if name != "BUILTIN":
+        raise AttributeError(name)
+    found = globals()[name] = tuple(collector for module in SOURCES for collector in _defined(module))
+    return found

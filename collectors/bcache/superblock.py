@@ -18,43 +18,18 @@ A wrong magic, sector or checksum ends the output with its line: `sb.csum 01 [ex
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, ClassVar
 
+from sdstop.collectors.bcache.readings import BcacheSuperblock
 from sdstop.core.collector import Collector, Need
 from sdstop.core.expression import expression
 from sdstop.core.form import Form, FormOutput, Several, outputs
 from sdstop.core.host import Absent, Host, Malformed
-from sdstop.core.joins import Identity, Naming, ThingKind
-from sdstop.core.model import Fact, Label, Name, Reading, Source, State
 
 _FIELD = expression(r"(?P<name>(?:sb|dev|cset)\.[a-z_.]{2,40})\s+(?P<value>\S.{0,200}?)\s*")
 _CHECKED = ("sb.magic", "sb.first_sector", "sb.csum")
 _DEVICE = expression(r"[ _](?:/dev/|[._]dev[._])(?P<name>[a-z][a-z0-9]{1,30})$")
 """Device in the key of an output, or in the name of its file in a capture or sosreport."""
 _WORD = expression(r"\d{1,3} \[(?P<word>[a-z ]{1,30})\]")
-
-
-class BcacheSuperblock(Reading, frozen=True):
-    """A superblock of bcache: of a cache device, or of a backing device with the state of its data.
-
-    `damage` is the line that shows why the superblock is invalid; `state` is None for a cache device.
-    """
-
-    family: ClassVar[str] = "bcache_superblock"
-    title: ClassVar[str] = "Superblocks of bcache"
-    rows_of = Source("{told}", "{needle}")
-    things: ClassVar = {"device": Identity(ThingKind.DEVICE, Naming.DEV)}
-
-    device: Annotated[str, Label("Device", "Kernel name, or `superblock` if the command line is unknown",
-                                 names=Name.DEVICE)]  # fmt: skip
-    kind: Annotated[str | None, Fact("Kind", "backing device, cache device", plain=True)]
-    mode: Annotated[str | None, Fact("Mode", "writethrough, writeback, writearound, no caching", plain=True)]
-    state: Annotated[
-        str | None, State("State", "State of its data: detached, clean, dirty, inconsistent", export=False)
-    ]
-    damage: Annotated[str | None, Fact("Damage", "Name of the invalid field: sb.csum", plain=True)]
-    told: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)]
-    needle: Annotated[str, Fact("Needle", "Text that marks it", export=False, names=Name.EVIDENCE)]
 
 
 def _parts(text: str) -> list[dict[str, str]]:

@@ -12,7 +12,7 @@ from sdstop.collectors.ceph.answers import Osd
 from sdstop.collectors.ceph.health import Check
 from sdstop.collectors.ceph.local import HOSTNAME, KIND, MOUNTS, local_osds
 from sdstop.collectors.ceph.osd_map import CrushRule, OsdMap, OsdPool, PoolUsage, placed
-from sdstop.collectors.ceph.readings import CephPool
+from sdstop.collectors.ceph.readings import UNPLACED, CephPool
 from sdstop.collectors.ceph.tool import (
     CONFIG,
     CONFIG_FILE,
@@ -249,10 +249,6 @@ def _device(osd: Osd, known: _Map, wait: float | None, codes: Sequence[str], dis
         local=disk,
         origin=known.key,
     )
-
-
-UNPLACED = "unknown"
-"""Node of OSDs whose latencies alone were recorded."""
 
 
 def _alone(number: int, wait: float, key: str) -> ClusterDevice:

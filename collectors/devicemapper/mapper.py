@@ -4,65 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from typing import Annotated, ClassVar
 
 from sdstop.collectors.devicemapper import dmtable
-from sdstop.collectors.devicemapper.dmsetup import FORMS, INFO, NAME, PARTITIONS, ROOT, TABLE, output
+from sdstop.collectors.devicemapper.dmsetup import FORMS, NAME, PARTITIONS, ROOT, output
 from sdstop.collectors.devicemapper.dmtable import Segment
+from sdstop.collectors.devicemapper.readings import INFO, TABLE, MappedDevice
 from sdstop.core.collector import SLOW, Collector, Command, Need
-from sdstop.core.evidence import command_key
 from sdstop.core.form import Form
 from sdstop.core.host import Absent, Host
-from sdstop.core.joins import GroupKind, Identity, Naming, Peers, Stated, ThingKind
-from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
+from sdstop.core.model import Reading
 from sdstop.core.text import whole
 
 BLOCK = "/sys/block"
-
-
-class MappedDevice(Reading, frozen=True):
-    """A device mapper device, from `dmsetup table` and `dmsetup info`."""
-
-    family: ClassVar[str] = "mapped_device"
-    title: ClassVar[str] = "Device mapper devices"
-    rows_of = Source(command_key(TABLE), "{mapping}:")
-    fields_of = dict.fromkeys(("volume", "device"), Source(command_key(INFO), "{mapping}:"))
-    things: ClassVar = {
-        "device": Identity(
-            Stated(
-                "targets",
-                {
-                    **dict.fromkeys(("linear", "striped", "raid", "thin", "snapshot", "crypt"), ThingKind.VOLUME),
-                    **dict.fromkeys(("cache", "writecache", "flashcache"), ThingKind.CACHE),
-                    "thin-pool": ThingKind.POOL,
-                    "multipath": ThingKind.MULTIPATH_MAP,
-                },
-                ThingKind.DEVICE,
-            ),
-            Naming.DEV,
-            aliases=(("mapper/{mapping}", Naming.LINK), ("{volume}", Naming.LINK)),
-        ),
-    }
-    peers = (
-        Peers(
-            kind=Stated("targets", {"striped": GroupKind.COLUMNS, "multipath": GroupKind.PATHS}),
-            upper="device",
-        ),
-    )
-    traits: ClassVar = {"layout": "targets"}
-
-    mapping: Annotated[str, Label("Mapping", "Name in /dev/mapper", names=Name.MAPPING)]
-    volume: Annotated[str, Fact("Volume", "GROUP/VOLUME of LVM, otherwise the name of the mapping", names=Name.VOLUME)]
-    device: Annotated[str | None, Fact("Device", "Kernel name", names=Name.DEVICE)]
-    targets: Annotated[
-        str, Fact("Targets", "Targets of its segments, separated by commas: linear, raid, crypt, cache", plain=True)
-    ]
-    segments: Annotated[int, Metric("Segments", "Number of segments", setting=True)]
-    size: Annotated[int, Metric("Size", "Size of the mapping", "bytes", setting=True)]
-    delay: Annotated[
-        float | None,
-        Metric("Delay", "Longest time for which a delay target holds back requests", "seconds", setting=True),
-    ] = None
 
 
 def read(host: Host) -> Iterable[Reading]:

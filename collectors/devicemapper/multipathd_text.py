@@ -17,8 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from sdstop.collectors.devicemapper.multipath import ACTIVE, FAILED, UNNAMED, MultipathPath, MultipathState
+from sdstop.collectors.devicemapper.multipath import ACTIVE, FAILED, UNNAMED
 from sdstop.collectors.devicemapper.multipath_text import FORM as TOPOLOGY
+from sdstop.collectors.devicemapper.readings import MultipathPath, MultipathState
 from sdstop.core.collector import Collector, Need
 from sdstop.core.form import Form, outputs
 from sdstop.core.host import Absent, Host, Malformed

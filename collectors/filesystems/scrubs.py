@@ -3,62 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, ClassVar
 
-from sdstop.collectors.filesystems.errors import BTRFS
+from sdstop.collectors.filesystems.readings import BTRFS, RECORDS, BtrfsScrub
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.expression import expression
 from sdstop.core.form import Form, Several, outputs
 from sdstop.core.host import Host, Malformed
-from sdstop.core.joins import Identity, Naming
-from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
 from sdstop.core.text import whole
 from sdstop.readings.disk import device_name
 
-RECORDS = "/var/lib/btrfs"
 _UUID = expression(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-
-
-class BtrfsScrub(Reading, frozen=True):
-    """Last scrub of a mounted btrfs, from the record of btrfs-progs (cmds/scrub.c: scrub_write_file).
-
-    `state`: finished, canceled, running (or interrupted by a crash), never (no record), unknown. `ended` is the end of
-    the device that ended first.
-    """
-
-    family: ClassVar[str] = "btrfs_scrub"
-    title: ClassVar[str] = "Scrubs of btrfs"
-    rows_of = (
-        Source("{told}", "{filesystem}"),
-        Source(f"{RECORDS}/scrub.status.{{filesystem}}"),
-        Source(f"list:{RECORDS}"),
-    )
-    things: ClassVar = {"device": Identity(None, Naming.DEV)}
-
-    filesystem: Annotated[str, Label("File system", "UUID", names=Name.IDENTIFIER)]
-    device: Annotated[str | None, Fact("Device", "Kernel name of its first device", names=Name.DEVICE)]
-    state: Annotated[str, State("State", "Last scrub: finished, canceled, running, never, unknown")]
-    ended: Annotated[
-        int | None,
-        Metric(
-            "Ended",
-            "Unix timestamp of the end of the last scrub",
-            "seconds",
-            name="sdstop_btrfs_scrub_end_timestamp_seconds",
-        ),
-    ] = None
-    corrected: Annotated[
-        int | None, Metric("Corrected", "Errors that the last scrub repaired from another copy", export=False)
-    ] = None
-    uncorrectable: Annotated[
-        int | None, Metric("Uncorrectable", "Errors that the last scrub could not repair; absent if unknown")
-    ] = None
-    told: Annotated[str | None, Fact("Source", "Text that shows it", export=False, names=Name.EVIDENCE)] = None
-
-    @property
-    def name(self) -> str:
-        """Kernel name of its first device, or the UUID."""
-        return self.device or self.filesystem
 
 
 def parse(text: str, uuid: str) -> tuple[str, int | None]:

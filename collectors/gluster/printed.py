@@ -24,8 +24,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
-from sdstop.collectors.gluster.heal import NOT_SHOWN, GlusterHeal
-from sdstop.collectors.gluster.volumes import GlusterBrick, GlusterVolume
+from sdstop.collectors.gluster.heal import NOT_SHOWN
+from sdstop.collectors.gluster.readings import GlusterBrick, GlusterHeal, GlusterVolume
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.expression import expression
 from sdstop.core.form import Form, FormOutput, outputs

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Any
 
-from sdstop.collectors.limits.controlgroup import OWN_FILES, ROOT, group_name, parse_pressure
+from sdstop.collectors.limits.controlgroup import OWN_FILES, ROOT, parse_pressure
+from sdstop.collectors.limits.readings import SERVICES_QUESTION, ServiceGroup
 from sdstop.core.collector import Collector, Need, Question
 from sdstop.core.expression import expression
 from sdstop.core.host import Absent, Failed, Host, Malformed, TimedOut, Unreadable
-from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source
+from sdstop.core.model import Reading
 from sdstop.core.text import json_number, json_text, json_whole
 
-QUESTION = "cgroup.services"
 PACE = 5.0
 AGAIN = 60.0
 """Seconds after which the groups are searched for limits, if any were added or removed."""
@@ -39,45 +39,6 @@ _SERVICES = expression(
 """Names of programs (comm, at most 15 characters) that serve storage or that clusters of it need."""
 _UNIT = expression(r"(?:^|/)([\w.-]+?)(?:@[^/]*)?\.(?:service|scope)$")
 _QEMU = expression(r"qemu-.*|kvm")
-_COUNTER = Kind.COUNTER
-
-
-class ServiceGroup(Reading, frozen=True, kw_only=True):
-    """A control group with limits that contains a storage service.
-
-    `quota` is the processors that its tasks may use at once; in `throttled` of `periods` they had to wait for the next
-    period. `memory_stalled` is the time in which some of its tasks waited for memory. Counters are those since the
-    group was created; None without such a limit.
-    """
-
-    family: ClassVar[str] = "service_group"
-    title: ClassVar[str] = "Limited services"
-    remembered: ClassVar[bool] = True
-    rows_of = Source(f"answer:{QUESTION}", '"group": "{group}"')
-
-    group: Annotated[str, Label("Group", "Path of the control group", names=Name.PATH)]
-    programs: Annotated[str, Fact("Programs", "Storage services in it, separated by commas", plain=True)]
-    machine: Annotated[bool, Fact("Guest", "Whether a virtual machine is all that it contains", export=False)] = False
-    quota: Annotated[float | None, Metric("Quota", "Processors that may be used at once", setting=True)] = None
-    periods: Annotated[int | None, Metric("Periods", "Periods with runnable tasks", kind=_COUNTER)] = None
-    throttled: Annotated[int | None, Metric("Throttled", "Periods in which the quota was used up", kind=_COUNTER)] = (
-        None
-    )
-    memory_max: Annotated[int | None, Metric("Memory limit", "Memory limit", "bytes", setting=True)] = None
-    memory_used: Annotated[int | None, Metric("Memory", "Memory in use, page cache included", "bytes", detail=True)] = (
-        None
-    )
-    memory_stalled: Annotated[
-        float | None, Metric("Memory waits", "Seconds in which tasks waited for memory", "seconds", _COUNTER)
-    ] = None
-    killed: Annotated[int | None, Metric("Killed", "Processes killed for lack of memory", kind=_COUNTER)] = None
-    tasks_max: Annotated[int | None, Metric("Tasks limit", "Maximum number of tasks", detail=True, setting=True)] = None
-    refused: Annotated[int | None, Metric("Refused", "Tasks refused by the limit", kind=_COUNTER)] = None
-
-    @property
-    def name(self) -> str:
-        """Readable name of the group."""
-        return group_name(self.group)
 
 
 class ServiceSearch:
@@ -210,13 +171,13 @@ def parse(said: Any) -> list[ServiceGroup]:
       "periods": 81203, "throttled": 40110}]
     """
     if not isinstance(said, list):
-        raise Malformed(f"{QUESTION}: not a list of groups")
+        raise Malformed(f"{SERVICES_QUESTION}: not a list of groups")
     rows = []
     for each in said:
         group = json_text(each.get("group")) if isinstance(each, Mapping) else None
         programs = each.get("programs") if isinstance(each, Mapping) else None
         if not group or not isinstance(programs, list) or not all(isinstance(name, str) for name in programs):
-            raise Malformed(f"{QUESTION}: a group without a name or programs")
+            raise Malformed(f"{SERVICES_QUESTION}: a group without a name or programs")
         counts = {
             name: json_whole(each.get(name))
             for name in ("periods", "throttled", "memory_max", "memory_used", "killed", "tasks_max", "refused")
@@ -243,7 +204,7 @@ def read(host: Host) -> Iterable[Reading]:
     Raises Absent if there are none.
     """
     try:
-        said = host.answer(QUESTION)
+        said = host.answer(SERVICES_QUESTION)
     except TimedOut:
         raise
     except Unreadable:
@@ -252,7 +213,7 @@ def read(host: Host) -> Iterable[Reading]:
             raise
     rows = parse(said)
     if not rows:
-        raise Absent(f"answer:{QUESTION}", "no storage service has a limit")
+        raise Absent(f"answer:{SERVICES_QUESTION}", "no storage service has a limit")
     return rows
 
 
@@ -270,7 +231,10 @@ SERVICES = Collector(
     (ServiceGroup,),
     (
         Question(
-            QUESTION, "limits of the control groups of storage services, and how often they bind", "", ServiceSearch()
+            SERVICES_QUESTION,
+            "limits of the control groups of storage services, and how often they bind",
+            "",
+            ServiceSearch(),
         ),
         Need(f"{ROOT}/*", "the limits, if they cannot be queried"),
         Need(f"list:{ROOT}*", "control groups, if their limits cannot be queried"),

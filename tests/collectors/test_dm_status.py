@@ -8,16 +8,15 @@ from hypothesis import strategies as st
 
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.devicemapper import checksums, raid_volumes, snapshots
-from sdstop.collectors.devicemapper.checksums import ChecksummedDevice
 from sdstop.collectors.devicemapper.dmcache import DMCACHE
-from sdstop.collectors.devicemapper.dmsetup import INFO, STATUS, TABLE
+from sdstop.collectors.devicemapper.dmsetup import STATUS
 from sdstop.collectors.devicemapper.dmtable import Segment
 from sdstop.collectors.devicemapper.mapper import TableMark
-from sdstop.collectors.devicemapper.other_targets import MappedTarget
-from sdstop.collectors.devicemapper.raid_volumes import MappedRaidState, parse, parse_table
-from sdstop.collectors.devicemapper.snapshots import VolumeSnapshot
+from sdstop.collectors.devicemapper.raid_volumes import parse, parse_table
+from sdstop.collectors.devicemapper.readings import INFO, TABLE, ChecksummedDevice, MappedTarget
 from sdstop.collectors.devicemapper.status import DM_STATUS
-from sdstop.collectors.devicemapper.thin_pools import UNREAD, ThinPool, ThinVolume
+from sdstop.collectors.devicemapper.thin_pools import UNREAD
+from sdstop.collectors.devicemapper.volume_readings import MappedRaidState, ThinPool, ThinVolume, VolumeSnapshot
 from sdstop.core.collector import texts_of
 from sdstop.core.evidence import Evidence, Outcome, command_key
 from sdstop.core.evidence_host import EvidenceHost

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sdstop.collectors.devicemapper.multipath import MultipathPath, MultipathState
 from sdstop.collectors.devicemapper.multipathd_text import MULTIPATHD_TEXT, parse_maps, parse_paths
+from sdstop.collectors.devicemapper.readings import MultipathPath, MultipathState
 from sdstop.core.finding import Finding, Gap, RuledOut, Severity, Unchecked
 from sdstop.core.host import Malformed
 from sdstop.rules.paths.path_failed import PATH_FAILED

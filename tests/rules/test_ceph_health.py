@@ -10,12 +10,11 @@ import pytest
 from msgspec.structs import replace
 
 from sdstop.analysis.clusters.ceph_codes import EFFECTS
-from sdstop.collectors.ceph.blocking import CephBlocker
 from sdstop.collectors.ceph.cluster import CEPH
 from sdstop.collectors.ceph.health import HARMLESS, osds_in
 from sdstop.collectors.ceph.local import CEPH_DAEMONS, daemon_id, running
 from sdstop.collectors.ceph.osds import CEPH_OSDS
-from sdstop.collectors.ceph.readings import CephDaemon
+from sdstop.collectors.ceph.readings import CephBlocker, CephDaemon
 from sdstop.core.evidence import Evidence, Origin, Outcome
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sdstop.collectors.ceph.osds import UNPLACED
+from sdstop.collectors.ceph.readings import UNPLACED
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, run
 from sdstop.readings.cluster import ClusterDevice

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sdstop.collectors.block.devices import BlockDevice
-from sdstop.collectors.fabric.hba import DiskPath, Hba
-from sdstop.collectors.fabric.sas import SasPhy
+from sdstop.collectors.block.readings import BlockDevice
+from sdstop.collectors.fabric.port_readings import SasPhy
+from sdstop.collectors.fabric.readings import DiskPath, Hba
 from sdstop.core.history import Window
 from sdstop.core.joins import Naming
 from sdstop.core.text import added

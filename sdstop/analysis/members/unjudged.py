@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sdstop.analysis.members.group_columns import counted_device
 from sdstop.analysis.members.peer_samples import GroupColumns
-from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.block.readings import BlockDevice
 from sdstop.collectors.md.readings import Array
 from sdstop.core.history import Moment, Window
 from sdstop.core.thing import Thing

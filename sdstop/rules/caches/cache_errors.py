@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from sdstop.analysis.caches.counters import FLASHCACHE, CacheAnalysis, cachings
-from sdstop.collectors.bcache.backing import BcacheWaiting
-from sdstop.collectors.bcache.superblock import BcacheSuperblock
+from sdstop.collectors.bcache.readings import BcacheSuperblock, BcacheWaiting
 from sdstop.collectors.devicemapper.cache_status import CUT, UNKNOWN
-from sdstop.collectors.system.node import Node
+from sdstop.collectors.system.readings import Node
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.finding import (

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sdstop.analysis.clusters.ceph_effect import explained
 from sdstop.analysis.clusters.osd import disk_advice, is_osd, subject_of, words_of
-from sdstop.collectors.ceph.osds import UNPLACED
+from sdstop.collectors.ceph.readings import UNPLACED
 from sdstop.core import format as human
 from sdstop.core.averages import median
 from sdstop.core.finding import (

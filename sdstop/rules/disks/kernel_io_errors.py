@@ -19,8 +19,8 @@ from sdstop.analysis.tasks.kernel_log import (
     silence,
     worst,
 )
-from sdstop.collectors.block.devices import BlockDevice
-from sdstop.collectors.devicemapper.multipath import MultipathPath, MultipathState
+from sdstop.collectors.block.readings import BlockDevice
+from sdstop.collectors.devicemapper.readings import MultipathPath, MultipathState
 from sdstop.collectors.kernel.kinds import LogEffect, Subject
 from sdstop.collectors.kernel.message import LogPlace
 from sdstop.collectors.kernel.readings import DiskLog, KernelComplaint, KernelLog

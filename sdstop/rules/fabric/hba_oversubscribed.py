@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterator
 
 from sdstop.analysis.fabric.hba_throughput import HbaLoad, disks_behind, loads
 from sdstop.analysis.rebuilds.rebuilding import REPAIRS, rebuild_analyses
-from sdstop.collectors.block.devices import BlockDevice
-from sdstop.collectors.fabric.hba import DiskPath, Hba
-from sdstop.collectors.fabric.sas import SasPhy
+from sdstop.collectors.block.readings import BlockDevice
+from sdstop.collectors.fabric.port_readings import SasPhy
+from sdstop.collectors.fabric.readings import DiskPath, Hba
 from sdstop.core import format as human
 from sdstop.core.advice import run
 from sdstop.core.finding import (

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from sdstop.analysis.space.filesystem_state import FilesystemState, filesystem_states
 from sdstop.analysis.tasks.kernel_log import RECENT, amounts, gap_in, is_recent, last_time, numbers, quoted, silence
-from sdstop.collectors.filesystems.errors import BtrfsErrors, Ext4Errors
-from sdstop.collectors.filesystems.scrubs import BtrfsScrub
+from sdstop.collectors.filesystems.readings import BtrfsErrors, BtrfsScrub, Ext4Errors
 from sdstop.collectors.kernel.readings import KernelComplaint, KernelLog
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run

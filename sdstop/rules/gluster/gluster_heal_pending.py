@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from sdstop.collectors.gluster.heal import NOT_SHOWN, UNCOUNTED, GlusterHeal
-from sdstop.collectors.gluster.volumes import GlusterVolume
+from sdstop.collectors.gluster.heal import NOT_SHOWN, UNCOUNTED
+from sdstop.collectors.gluster.readings import GlusterHeal, GlusterVolume
 from sdstop.core.advice import run
 from sdstop.core.finding import (
     Damage,

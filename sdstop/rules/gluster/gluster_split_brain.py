@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sdstop.collectors.gluster.heal import MOST_PENDING, GlusterHeal, GlusterSplitBrain
+from sdstop.collectors.gluster.heal import MOST_PENDING
+from sdstop.collectors.gluster.readings import GlusterHeal, GlusterSplitBrain
 from sdstop.core.advice import Advice, run
 from sdstop.core.finding import (
     Damage,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop.analysis.tasks.stalled import FOLLOWS_WAITS, GRACE, stalled_tasks
-from sdstop.collectors.block.devices import BlockDevice
-from sdstop.collectors.devicemapper.suspended import MappedState
+from sdstop.collectors.block.readings import BlockDevice
+from sdstop.collectors.devicemapper.readings import MappedState
 from sdstop.collectors.md.readings import Array
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run

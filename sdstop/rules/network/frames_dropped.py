@@ -6,10 +6,8 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
-from sdstop.collectors.network.cards_text import InterfaceFault
-from sdstop.collectors.network.interfaces import STATISTICS, Interface, Traffic
-from sdstop.collectors.network.links import BondSlave
-from sdstop.collectors.network.paths import Softnet
+from sdstop.collectors.network.path_readings import Softnet
+from sdstop.collectors.network.readings import STATISTICS, BondSlave, Interface, InterfaceFault, Traffic
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.expression import expression

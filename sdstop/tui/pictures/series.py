@@ -9,7 +9,7 @@ from msgspec import Struct
 from sdstop.analysis.disks.drives import moments, totals
 from sdstop.analysis.disks.likeness import DeviceFold
 from sdstop.analysis.latest import past_rows
-from sdstop.collectors.network.interfaces import InterfaceActivity
+from sdstop.collectors.network.readings import InterfaceActivity
 from sdstop.readings.cluster import ClusterPool
 from sdstop.tui.scene import Scene
 from sdstop.tui.widgets.strip import Sample, cells

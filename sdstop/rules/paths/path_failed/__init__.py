@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop.analysis.tasks.stalled import FOLLOWS_WAITS
-from sdstop.collectors.block.devices import BlockDevice
-from sdstop.collectors.devicemapper.multipath import FAILED, UNNAMED, MultipathPath, MultipathState
-from sdstop.collectors.network.nvme_paths import NvmePath
+from sdstop.collectors.block.readings import BlockDevice
+from sdstop.collectors.devicemapper.multipath import FAILED, UNNAMED
+from sdstop.collectors.devicemapper.readings import MultipathPath, MultipathState
+from sdstop.collectors.network.peer_readings import NvmePath
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.finding import (
