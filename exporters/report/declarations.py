@@ -17,7 +17,7 @@ from typing import Any
 from msgspec import NODEFAULT, Struct
 from msgspec.structs import fields
 
-from sdstop.core.absence import QUIET, Call, NothingFound, End, ReadIfPresent
+from sdstop.core.absence import QUIET, Call, End, NothingFound, ReadIfPresent
 from sdstop.core.collector import Collector
 from sdstop.core.host import Absent, Denied, Failed, Host, LogPart, Malformed, Output, Reply, TimedOut, Unreadable
 

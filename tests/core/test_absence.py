@@ -12,7 +12,7 @@ from msgspec.structs import replace
 import sdstop.collectors
 from sdstop.collectors import BUILTIN, SOURCES
 from sdstop.collectors.memory.readings import MemoryTraffic
-from sdstop.core.absence import Call, NothingFound, End, ReadIfPresent
+from sdstop.core.absence import Call, End, NothingFound, ReadIfPresent
 from sdstop.core.collector import Collector
 from sdstop.core.evidence import Evidence, Outcome
 from sdstop.core.evidence_host import EvidenceHost
