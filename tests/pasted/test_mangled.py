@@ -14,9 +14,9 @@ from tests.pasted.corpus import Text
 from tests.pasted.mangle import EVERY, Said, changes, faults
 from tests.pasted.mangling import DAMAGE
 
-PARTS = 96
+PARTS = 192
 """Number of parts of all changes; neighbouring texts have neighbouring parts, so every change meets some texts."""
-DAMAGES = 6
+DAMAGES = 12
 """Number of parts of all damage."""
 
 
