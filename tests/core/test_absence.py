@@ -45,7 +45,7 @@ def result(read: Any, host: EvidenceHost, collector: Collector) -> tuple[object,
     return found, frozenset(host.touched), tuple(host.defects)
 
 
-@fixtures.each_of(fixtures.tenth(4))
+@fixtures.each_of(fixtures.twentieth(4))
 def test_a_source_is_the_same_from_the_index(name: str) -> None:
     host = EvidenceHost()
     for frame in fixtures.opened(name)[1][:2]:
