@@ -64,6 +64,5 @@ def _dedented(text: str) -> str:
 
 def _quoted(data: bytes, safe: str = "/") -> str:
     """Quote bytes for a URL; Path.as_uri needs it, and nothing here calls that."""
-    from urllib.parse import quote_from_bytes
-
-    return quote_from_bytes(data, safe)
+    quoted: str = import_module("urllib.parse").quote_from_bytes(data, safe)
+    return quoted
