@@ -230,13 +230,13 @@ PATTERNS = (
         LogPlace.SERVER,
     ),
     pattern(
-        "tur checker reports path is down",
+        "checker reports path is down",
         r"(?P<hidden>[\w.-]{1,128}): " + DEVICE + r" - \w{1,20} checker reports path is down",
         "path-failed",
         LogPlace.DISK,
     ),
     pattern(
-        ": disk( ",
+        " disk( ",
         (
             r"(?:block |drbd (?P<hidden>\S{1,128}) )(?P<dev>drbd\d{1,6}): (?:[\w( )>-]{0,120}? )?disk\( \w{1,20} -> "
             r"(?:Failed|Diskless) \)"

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 
 from sdstop.collectors.kernel.kinds import KINDS
+from sdstop.collectors.kernel.message import Pattern
 from sdstop.collectors.kernel.messages import LONGEST, PATTERNS, suppressed, understood
 
 UNDERSTOOD = """
@@ -183,6 +188,7 @@ kernel-bug node | Kernel panic - not syncing: Fatal exception
 transmit-hang node | NETDEV WATCHDOG: eth2 (ixgbe): transmit queue 3 timed out
 transmit-hang node | ixgbe 0000:04:00.0 eth2: Detected Tx Unit Hang
 conntrack-full node | nf_conntrack: nf_conntrack: table full, dropping packet
+cpu-hot node | CPU9: Package temperature is above threshold, cpu clock is throttled (total events = 12)
 cpu-throttled node | CPU5: Package temperature above threshold, cpu clock throttled (total events = 1)
 overheating node | thermal thermal_zone0: critical temperature reached (105 C), shutting down
 timeout nvme1 | nvme nvme1: I/O 512 QID 3 timeout, aborting
@@ -385,6 +391,10 @@ server-silent nas1 | CIFS VFS: Server nas1 has not responded in 120 seconds. Rec
 server-silent mds0 | ceph: mds0 hung
 server-back mds0 | ceph: mds0 came back
 client-abort node | ABORT_TASK: Found referenced iSCSI task_tag: 12
+controller-reset mpt3sas_cm0 | mpt3sas_cm0: sending message unit reset !!
+path-failed sdb | mpatha: sdb - directio checker reports path is down
+device-gone drbd0 | block drbd0: conn( Connected -> NetworkFailure ) disk( UpToDate -> Failed )
+pending-sectors sda | Device: /dev/sda [SAT], 8 Total unreadable sectors
 client-lost node | nvmet: ctrl 1 keep-alive timer (5 seconds) expired!
 client-lost node | nvmet: ctrl 1 fatal error occurred!
 client-lost node | Did not receive response to NOPIN on CID: 0, failing connection for I_T Nexus iqn.a:b,i
@@ -587,3 +597,16 @@ def test_of_an_unclassified_fault_only_driver_and_fault_are_kept(text: str, kept
     assert message is not None
     assert (message.kind, message.text) == ("unnamed-fault", kept)
     assert understood(message.text) == message
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("known", [each for each in PATTERNS if each.word], ids=lambda each: each.word)
+def test_every_message_of_a_pattern_has_its_word(known: Pattern) -> None:
+    """The word decides whether the pattern is tried at all; five patterns never saw some of their messages."""
+
+    @settings(max_examples=25, derandomize=True, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+    @given(st.from_regex(re.compile(known.regex, re.ASCII), fullmatch=True))
+    def check(text: str) -> None:
+        assert known.word in text
+
+    check()
