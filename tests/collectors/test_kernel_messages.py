@@ -124,7 +124,6 @@ cache-error bcache | bcache: prio_read() bad magic reading priorities
 unnamed-fault node | qla2xxx [0000:05:00.0]-8802:1: MBX Command timeout for cmd 54
 unnamed-fault node | nvme nvme4: Identify namespace failed (-5)
 unnamed-fault node | device-mapper: clone: dm-4: Metadata operation failed
-unnamed-fault node | kvdo0:journalQ: Completing write VIO for LBN 12 with error after journal: kvdo: Read only
 unnamed-fault node | JBD2: Error while async write back metadata bh 12
 medium-error sdc | critical medium error, dev sdc, sector 8201 op 0x0:(READ) flags 0x80700 phys_seg 1 prio class 2
 medium-error sdc | blk_update_request: critical medium error, dev sdc, sector 8201 op 0x0:(READ) flags 0x0 phys_seg 1
@@ -395,6 +394,11 @@ controller-reset mpt3sas_cm0 | mpt3sas_cm0: sending message unit reset !!
 path-failed sdb | mpatha: sdb - directio checker reports path is down
 device-gone drbd0 | block drbd0: conn( Connected -> NetworkFailure ) disk( UpToDate -> Failed )
 pending-sectors sda | Device: /dev/sda [SAT], 8 Total unreadable sectors
+io-error kvdo0 | kvdo0:journalQ: Completing write VIO for LBN 12 with error after journal: kvdo: Read only
+io-error sdb | bcache: bch_count_backing_io_errors() sdb: IO error on backing device, unrecoverable
+degraded-array md3 | md/raid:md3: raid level 5 active with 2 out of 3 devices, algorithm 2
+degraded-array md0 | md/raid1:md0: active with 1 out of 2 mirrors
+target-error ScaleIO | ScaleIO mapVolIO_ReportIOErrorIfNeeded:403 :[1234] IO-ERROR comb: a60c. offsetInComb 1
 client-lost node | nvmet: ctrl 1 keep-alive timer (5 seconds) expired!
 client-lost node | nvmet: ctrl 1 fatal error occurred!
 client-lost node | Did not receive response to NOPIN on CID: 0, failing connection for I_T Nexus iqn.a:b,i

@@ -75,6 +75,16 @@ def test_messages_between_the_rows() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "synced", "title"),
+    [("r1", "12.50", "SYNCHRONIZING: 12.5%"), ("r1", "100.00", None), ("r1", "", None), ("[pvmove0]", "12.50", None)],
+)
+def test_a_raid_that_is_not_in_sync_is_mentioned(name: str, synced: str, title: str | None) -> None:
+    text = f"  LV        VG  Attr       LSize  Cpy%Sync\n  {name:<9} vg0 rwi-aor--- 10.00g {synced}\n"
+    verdict = Judged((LVM_REPORTS,), [VOLUME_UNHEALTHY], [(0.0, {"cmd:lvs": text})]).of(f"vg0/{name.strip('[]')}")
+    assert (verdict.title if isinstance(verdict, Finding) else None) == title
+
+
+@pytest.mark.parametrize(
     ("attributes", "severity"),
     [("wz--n-", None), ("wzx-n-", Severity.INFO), ("wzxpn-", Severity.CRITICAL), ("wz-pn-", Severity.CRITICAL)],
 )

@@ -41,7 +41,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         gone = lost.get(name, [])
         if gone or name in partial or (group is not None and group.partial):
             yield _finding(window, name, group, gone, partial.get(name, []))
-        elif group is not None and group.exported:
+        elif group is not None and group.exported_group:
             yield _exported(window, group)
         elif group is None or group.partial is None:
             yield Unchecked("attributes of the volume group unknown", name, calm=True)
