@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import operator
 from array import array
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence, ValuesView
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, ValuesView
 from functools import cache
 from types import FunctionType, MethodType
 from typing import Any, TypeVar
@@ -57,13 +57,13 @@ class Columns(Mapping[Hashable, Reading]):
         count = len(next(iter(values.values()), ()))
         given = {name: values[name] if name in values else [default] * count for name, default in _fields(family)}
         self._columns: dict[str, Sequence[Any]] = {
-            name: _packed(column, known.get(name)) for name, column in given.items()
+            name: packed(column, known.get(name)) for name, column in given.items()
         }
         self.index = self._places(count, like, keys)
         if len(self.index) < count:
             places = list(self.index.values())
             self._columns = {
-                name: _packed([column[at] for at in places], known.get(name)) for name, column in given.items()
+                name: packed([column[at] for at in places], known.get(name)) for name, column in given.items()
             }
             self.index = self._places(len(places), like, list(self.index))
         self._ordered = list(self._columns.values())
@@ -108,7 +108,7 @@ class Columns(Mapping[Hashable, Reading]):
 
     def _held(self, name: str) -> object:
         """Return a column, or the index."""
-        return self._columns[name] if name else self.index
+        return self.column(name) if name else self.index
 
     def beside(self, other: Columns) -> Sequence[int | None]:
         """Return the place here of each row of another table, None for rows that are not here."""
@@ -127,6 +127,11 @@ class Columns(Mapping[Hashable, Reading]):
             return default
         return self.row(place)
 
+    def value(self, key: Hashable, name: str) -> Any:
+        """Return a field of a row without making it, None without such a row."""
+        place = self.index.get(key)
+        return None if place is None else self.column(name)[place]
+
     def row(self, place: int) -> Reading:
         """Return the row at a place."""
         make: Any = self.family
@@ -137,9 +142,16 @@ class Columns(Mapping[Hashable, Reading]):
             row = make(**{name: column[place] for name, column in self._columns.items()})
         return row
 
+    def every(self) -> Iterable[Reading]:
+        """Return the rows in order."""
+        return map(self.row, range(len(self.index)))
+
     def values(self) -> ValuesView[Reading]:
         """Return the rows, each made when it is reached."""
         return _Values(self)
+
+    def age(self) -> None:
+        """Drop what can be worked out again: the table is seldom read from now on."""
 
     def __contains__(self, key: object) -> bool:
         """Return whether there is a row, without making it."""
@@ -155,10 +167,24 @@ class Columns(Mapping[Hashable, Reading]):
 def value_of(rows: Rows, key: Hashable, name: str) -> Any:
     """Return a field of a row, None without such a row; a row of columns is not made for it."""
     if isinstance(rows, Columns):
-        place = rows.index.get(key)
-        return None if place is None else rows.column(name)[place]
+        return rows.value(key, name)
     row = rows.get(key)
     return None if row is None else getattr(row, name)
+
+
+def values_of(rows: Rows, name: str) -> Sequence[Any]:
+    """Return a field of all rows, in their order."""
+    return rows.column(name) if isinstance(rows, Columns) else [getattr(row, name) for row in rows.values()]
+
+
+def values_beside(rows: Rows, other: Rows, name: str) -> Sequence[Any]:
+    """Return a field of the row with the key of each row of another table, None where there is none."""
+    if not isinstance(rows, Columns):
+        return [None if row is None else getattr(row, name) for row in map(rows.get, other)]
+    if isinstance(other, Columns) and other.index is rows.index:
+        return rows.column(name)
+    column = rows.column(name)
+    return [None if place is None else column[place] for place in map(rows.index.get, other)]
 
 
 class _View:
@@ -194,7 +220,7 @@ class _Values(ValuesView[Reading]):
         self._rows = rows
 
     def __iter__(self) -> Iterator[Reading]:
-        return map(self._rows.row, range(len(self._rows)))
+        return iter(self._rows.every())
 
 
 @cache
@@ -212,7 +238,7 @@ _WIDTHS = {int: ("I", "q"), float: ("d",)}
 """Forms of numbers; 32 bits hold most counts and all times."""
 
 
-def _packed(values: Sequence[Any], known: Sequence[Any] | None) -> Sequence[Any]:
+def packed(values: Sequence[Any], known: Sequence[Any] | None) -> Sequence[Any]:
     """Return a column in its smallest form, or `known` if it is equal."""
     if values is known:
         return values
