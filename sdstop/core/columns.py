@@ -78,7 +78,7 @@ class Columns(Mapping[Hashable, Reading]):
             if shares and like is not None and all(map(operator.is_, named, map(like.column, labels))):
                 return like.index
             keys = named[0] if len(named) == 1 else list(zip(*named, strict=True)) if named else [()] * count
-        index = dict(zip(keys, range(count), strict=True))
+        index = Places(zip(keys, range(count), strict=True))
         same = like is not None and len(index) == count and list(like.index) == list(index)
         return like.index if same and like is not None else index
 
@@ -109,6 +109,16 @@ class Columns(Mapping[Hashable, Reading]):
     def _held(self, name: str) -> object:
         """Return a column, or the index."""
         return self.column(name) if name else self.index
+
+    def pick(self, keys: tuple[Hashable, ...]) -> Callable[[Sequence[Any]], tuple[Any, ...]] | None:
+        """Return what takes the values of these rows from a column, None if there is not a row for each key."""
+        index = self.index
+        known = index.picks if isinstance(index, Places) else {}
+        if keys not in known:
+            places = [index.get(key) for key in keys]
+            whole = None if None in places else _picker([place for place in places if place is not None])
+            known[keys] = whole
+        return known[keys]
 
     def beside(self, other: Columns) -> Sequence[int | None]:
         """Return the place here of each row of another table, None for rows that are not here."""
@@ -185,6 +195,22 @@ def values_beside(rows: Rows, other: Rows, name: str) -> Sequence[Any]:
         return rows.column(name)
     column = rows.column(name)
     return [None if place is None else column[place] for place in map(rows.index.get, other)]
+
+
+class Places(dict[Hashable, int]):
+    """Places of rows by key; successive tables share it, and what takes the same rows from each of them."""
+
+    __slots__ = ("picks",)
+
+    def __init__(self, places: Iterable[tuple[Hashable, int]]) -> None:
+        super().__init__(places)
+        self.picks: dict[tuple[Hashable, ...], Callable[[Sequence[Any]], tuple[Any, ...]] | None] = {}
+
+
+def _picker(places: Sequence[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
+    if len(places) > 1:
+        return operator.itemgetter(*places)
+    return lambda column: tuple([column[place] for place in places])
 
 
 class _View:

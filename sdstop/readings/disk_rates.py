@@ -10,10 +10,10 @@ from __future__ import annotations
 import operator
 from array import array
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from itertools import compress, repeat
+from itertools import compress, count, repeat
 from typing import Any
 
-from sdstop.core.columns import Columns
+from sdstop.core.columns import Columns, Places
 from sdstop.core.model import Reading
 from sdstop.readings.disk import DISKSTATS, SECTOR, DiskActivity, activity
 
@@ -59,7 +59,7 @@ class DiskRates(Columns):
             for place in unknown:
                 kept[place] = False
             self._kept = kept
-            index = {key: place for place, key in enumerate(compress(index, kept))}
+            index = Places(zip(compress(index, kept), count()))
         self.index = index
         return getattr(self, name)
 
@@ -160,7 +160,7 @@ class _Steps:
             keys = [key for key in after.index if key in before.index]
             self._old = [before.index[key] for key in keys]
             self._new = [after.index[key] for key in keys]
-            self.index = {key: place for place, key in enumerate(keys)}
+            self.index = Places(zip(keys, count()))
         self._known: dict[str, Sequence[Any]] = {}
         self._counts: dict[Sequence[str], bool] = {}
         self._back = set[int]()
@@ -296,7 +296,7 @@ def _wait(time: str, requests: str) -> _Column:
 
     def made(steps: _Steps) -> Sequence[float | None]:
         pairs = zip(steps.by(time), steps.by(requests), strict=True)
-        return [spent / count / 1000 if count else None for spent, count in pairs]
+        return [spent / done / 1000 if done else None for spent, done in pairs]
 
     return made
 
@@ -306,7 +306,7 @@ def _size(sectors: str, requests: str) -> _Column:
 
     def made(steps: _Steps) -> Sequence[float | None]:
         pairs = zip(steps.by(sectors), steps.by(requests), strict=True)
-        return [each * SECTOR / count if count else None for each, count in pairs]
+        return [each * SECTOR / done if done else None for each, done in pairs]
 
     return made
 
@@ -318,7 +318,7 @@ def _counted(names: Sequence[str], column: _Column) -> _Column:
 
 def _mean_wait(steps: _Steps) -> Sequence[float | None]:
     pairs = zip(steps.took, steps.completed, strict=True)
-    return [spent / count / 1000 if count else None for spent, count in pairs]
+    return [spent / done / 1000 if done else None for spent, done in pairs]
 
 
 _COLUMNS: Mapping[str, _Column] = {
@@ -348,7 +348,7 @@ _COLUMNS: Mapping[str, _Column] = {
     "completed_per_second": lambda steps: [each / steps.seconds for each in steps.completed],
     "wait": _mean_wait,
     "size": lambda steps: [
-        each / count if count else None for each, count in zip(steps.moved, steps.completed, strict=True)
+        each / done if done else None for each, done in zip(steps.moved, steps.completed, strict=True)
     ],
     "in_flight": lambda steps: steps.new("in_flight"),
     "origin": lambda steps: list(repeat(DISKSTATS, len(steps.index))),
