@@ -2,7 +2,7 @@
 
 A node has a thousand disks, of which each rule reads a few figures. What a row says is defined by
 `sdstop.readings.disk.activity`; a column has the same figures, to the last bit. Rows that are not plain (a counter that
-was reset, a time that wrapped, a device whose times are not counted) are made by that function alone.
+was reset, a time that wrapped) are made by that function alone.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ _AGAIN = 8
 class DiskRates(Columns):
     """Activity of the devices in two samples that is known; see the module."""
 
-    __slots__ = ("_after", "_aged", "_before", "_every", "_kept", "_made", "_odd", "_seconds", "_steps")
+    __slots__ = (
+        "_after", "_aged", "_before", "_every", "_kept", "_made", "_odd", "_seconds", "_steps", "_untimed",
+    )  # fmt: skip
 
     def __init__(self, before: Columns, after: Columns, seconds: float) -> None:
         """Keep both samples of counters, taken `seconds` apart."""
@@ -46,11 +48,12 @@ class DiskRates(Columns):
 
     def __getattr__(self, name: str) -> Any:
         """Find out which rows there are, and which are not plain, when that is first asked. Raises AttributeError."""
-        if name not in {"index", "_kept", "_odd"}:
+        if name not in {"index", "_kept", "_odd", "_untimed"}:
             raise AttributeError(name)
         steps = self._stepped()
         odd = {place: self._told(key) for place, key in steps.odd()}
         self._odd: Mapping[int, DiskActivity | None] = odd
+        self._untimed: Sequence[int] = steps.untimed()
         unknown = [place for place, row in odd.items() if row is None]
         index: Mapping[Hashable, int] = steps.index
         self._kept: Sequence[bool] | None = None
@@ -67,8 +70,12 @@ class DiskRates(Columns):
         """Return the values of a field, in the order of the rows. Raises KeyError."""
         known = self._columns.get(name)
         if known is None:
-            kept, odd = self._kept, self._odd
+            kept, odd, untimed = self._kept, self._odd, self._untimed
             known = _COLUMNS[name](self._stepped())
+            if untimed and name in _TIMED:
+                known = list(known)
+                for place in untimed:
+                    known[place] = None
             if odd:
                 known = list(known)
                 for place, row in odd.items():
@@ -240,17 +247,21 @@ class _Steps:
             old, new = self.old(name), self.new(name)
             if old is not new:
                 odd.update(compress(range(len(new)), map(operator.ne, old, new)))
-        busy = self.new("io_time")
-        if 0 in busy:
-            others = list(map(self.new, ("weighted_time", "read_time", "write_time")))
-            done = list(map(self.new, ("reads", "writes")))
-            odd.update(
-                place
-                for place, time in enumerate(busy)
-                if not time and not any(column[place] for column in others) and any(column[place] for column in done)
-            )
         keys = list(self.index)
         return [(place, keys[place]) for place in sorted(odd)]
+
+    def untimed(self) -> Sequence[int]:
+        """Return the places of devices with requests whose times never advanced (md before kernel 5.12)."""
+        busy = self.new("io_time")
+        if 0 not in busy:
+            return ()
+        others = list(map(self.new, ("weighted_time", "read_time", "write_time")))
+        done = list(map(self.new, ("reads", "writes")))
+        return [
+            place
+            for place, time in enumerate(busy)
+            if not time and any(column[place] for column in done) and not any(column[place] for column in others)
+        ]
 
 
 def _is_whole(column: Sequence[Any]) -> bool:
@@ -321,6 +332,8 @@ def _mean_wait(steps: _Steps) -> Sequence[float | None]:
     return [spent / done / 1000 if done else None for spent, done in pairs]
 
 
+_TIMED = frozenset({"read_wait", "write_wait", "discard_wait", "flush_wait", "queue", "busy", "wait"})
+"""Fields that are unknown of a device whose times are not counted."""
 _COLUMNS: Mapping[str, _Column] = {
     "device": lambda steps: steps.new("device"),
     "reads_per_second": _rate("reads"),
