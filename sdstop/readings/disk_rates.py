@@ -150,6 +150,10 @@ class DiskRates(Columns):
         self._aged = True
         self._made, self._columns, self._steps, self._every = {}, {}, None, None
 
+    def young(self) -> Columns:
+        """Return the same rows in a table that keeps what is worked out."""
+        return DiskRates(self._before, self._after, self._seconds) if self._aged else self
+
 
 class _Steps:
     """Differences of the counters of the devices that are in both samples, in the order of the later one."""

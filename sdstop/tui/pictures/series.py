@@ -56,7 +56,7 @@ def flow_of(samples: Sequence[tuple[float, float, float | None, float | None]]) 
 def disk_flow(scene: Scene) -> Flow | None:
     """Return the bytes per second of all disks together, None if nothing was measured."""
     known = totals(scene.window)
-    whole = any(drive.whole and drive.activity is not None for drive in scene.drives().values())
+    whole = any(drive.whole and drive.is_counted for drive in scene.drives().values())
     return flow_of([(at, lasted, t.read_bytes, t.write_bytes) for at, lasted, t in known]) if whole else None
 
 
