@@ -201,6 +201,14 @@ def values_beside(rows: Rows, other: Rows, name: str) -> Sequence[Any]:
     return [None if place is None else column[place] for place in map(rows.index.get, other)]
 
 
+def values_at(rows: Rows, keys: Sequence[Hashable], name: str) -> list[Any]:
+    """Return a field of the rows with these keys, None where there is none."""
+    if not isinstance(rows, Columns):
+        return [None if row is None else getattr(row, name) for row in map(rows.get, keys)]
+    places, column = map(rows.index.get, keys), rows.column(name)
+    return [None if place is None else column[place] for place in places]
+
+
 class Places(dict[Hashable, int]):
     """Places of rows by key; successive tables share it, and what takes the same rows from each of them."""
 

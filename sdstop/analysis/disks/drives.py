@@ -14,7 +14,7 @@ from sdstop.collectors.devicemapper.dmtable import volume
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.collectors.zfs.readings import Vdev
 from sdstop.core.averages import median
-from sdstop.core.columns import Columns, value_of, values_of
+from sdstop.core.columns import Columns, value_of, values_at
 from sdstop.core.expression import expression
 from sdstop.core.finding import Finding, Severity, worst_by_subject, worst_of
 from sdstop.core.format import natural
@@ -162,10 +162,9 @@ class DriveState(Struct, frozen=True):
 def figures_by_drive(drives: Sequence[DriveState], field: str) -> list[float | None]:
     """Return a field of the activity of each device, None where it is unknown; without making their rows."""
     rates = drives[0].rates if drives else {}
-    if not isinstance(rates, Columns) or any(drive.rates is not rates for drive in drives):
+    if any(drive.rates is not rates for drive in drives):
         return [drive.figure(field) for drive in drives]
-    places, column = map(rates.index.get, [drive.name for drive in drives]), rates.column(field)
-    return [None if place is None else column[place] for place in places]
+    return values_at(rates, [drive.name for drive in drives], field)
 
 
 def kind_of(name: str, device: BlockDevice | None) -> str:
@@ -276,6 +275,12 @@ def moments(window: Window) -> list[Moment[DiskActivity]]:
     return window.moments(DiskActivity)
 
 
+def rates_of(window: Window, moment: Moment[DiskActivity]) -> Rows:
+    """Return the rates of a sample in a table that keeps what is worked out, for those who read many of its rows."""
+    rows = cast("Rows", moment.rows)
+    return window.once(("rates", moment.started), rows.young) if isinstance(rows, Columns) else rows
+
+
 def _queue(moment: Moment[DiskActivity], name: str) -> float | None:
     """Return a device's queue in a run, cached with that run."""
     known: dict[str, float | None] = moment.memo.setdefault("queue", {})
@@ -321,7 +326,7 @@ def totals(window: Window) -> list[tuple[float, float, DiskTotals]]:
     for moment in moments(window):
         known = moment.memo.get("totals of disks")
         if known is None:
-            known = moment.memo["totals of disks"] = _total(cast("Rows", moment.rows), names)
+            known = moment.memo["totals of disks"] = _total(rates_of(window, moment), names)
         found.append((moment.started, moment.seconds or 0.0, known))
     return found
 
@@ -338,12 +343,10 @@ def _whole_names(window: Window) -> list[str]:
 
 
 def _total(rows: Rows, names: Sequence[str]) -> DiskTotals:
-    index = rows.index if isinstance(rows, Columns) else {key: place for place, key in enumerate(rows)}
-    at = [place for place in map(index.get, names) if place is not None]
+    known = [name for name in names if name in rows]
 
-    def column(name: str) -> Sequence[Any]:
-        values = values_of(rows, name)
-        return [values[place] for place in at]
+    def column(field: str) -> Sequence[Any]:
+        return values_at(rows, known, field)
 
     reads, writes = column("reads_per_second"), column("writes_per_second")
     return DiskTotals(

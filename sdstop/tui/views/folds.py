@@ -10,8 +10,9 @@ from typing import Any
 from msgspec import Struct
 from rich.cells import cell_len
 
-from sdstop.analysis.disks.drives import PAST, moments
+from sdstop.analysis.disks.drives import PAST, moments, rates_of
 from sdstop.analysis.disks.likeness import DeviceFigures, DeviceFold
+from sdstop.core.columns import values_at
 from sdstop.core.finding import Severity
 from sdstop.core.format import NONE, share_of_time
 from sdstop.tui.facts import FactSubject
@@ -115,8 +116,8 @@ def queue_course(fold: DeviceFold, scene: Scene) -> list[float | None]:
     for moment in moments(scene.window):
         known: tuple[list[str], float | None] | None = moment.memo.get(key)
         if known is None or known[0] != names:
-            rows = [row for name in names if (row := moment.rows.get(name)) is not None]
-            values = [row.queue for row in rows if row.queue is not None]
+            queues = values_at(rates_of(scene.window, moment), names, "queue")
+            values = [queue for queue in queues if queue is not None]
             known = moment.memo[key] = names, sum(values) / len(values) if values else None
         found.append(known[1])
     return found
