@@ -142,6 +142,12 @@ class Columns(Mapping[Hashable, Reading]):
         place = self.index.get(key)
         return None if place is None else self.column(name)[place]
 
+    def at(self, keys: Sequence[Hashable], names: Sequence[str]) -> list[list[Any]]:
+        """Return fields of the rows with these keys, field by field; None where there is no row."""
+        places = list(map(self.index.get, keys))
+        columns = map(self.column, names)
+        return [[None if place is None else column[place] for place in places] for column in columns]
+
     def row(self, place: int) -> Reading:
         """Return the row at a place."""
         make: Any = self.family
@@ -201,12 +207,16 @@ def values_beside(rows: Rows, other: Rows, name: str) -> Sequence[Any]:
     return [None if place is None else column[place] for place in map(rows.index.get, other)]
 
 
-def values_at(rows: Rows, keys: Sequence[Hashable], name: str) -> list[Any]:
-    """Return a field of the rows with these keys, None where there is none."""
-    if not isinstance(rows, Columns):
-        return [None if row is None else getattr(row, name) for row in map(rows.get, keys)]
-    places, column = map(rows.index.get, keys), rows.column(name)
-    return [None if place is None else column[place] for place in places]
+def values_at(rows: Rows, keys: Sequence[Hashable], *names: str) -> list[list[Any]]:
+    """Return fields of the rows with these keys, field by field; None where there is no row."""
+    if isinstance(rows, Columns):
+        return rows.at(keys, names)
+    return fields_of([rows.get(key) for key in keys], names)
+
+
+def fields_of(rows: Sequence[Reading | None], names: Sequence[str]) -> list[list[Any]]:
+    """Return fields of rows, field by field; None of a row that is None."""
+    return [[None if row is None else getattr(row, name) for row in rows] for name in names]
 
 
 class Places(dict[Hashable, int]):

@@ -32,8 +32,6 @@ _WIDTHS = {1: "b", 2: "h", 4: "i", 8: "q"}
 _WIDEST = 8
 _SUMMED = 256
 """Maximum number of bytes that are added up in 16 bits."""
-_FROM_ZERO = bytes(byte ^ 128 for byte in range(256))
-"""Table that adds 128 to a signed byte."""
 _SIGNS = bytes(255 if byte & 128 else 0 for byte in range(256))
 """Table that replaces the highest byte of a number by the bytes above it, if it were wider."""
 _MOST = 100_000
@@ -118,15 +116,15 @@ class Versions(Struct, frozen=True, array_like=True):
         steps = self.count - 1
         size, found = steps * columns, [0] * columns
         even = int.from_bytes(b"\xff\x00" * ((columns + 1) // 2), "little")
+        signs = int.from_bytes(b"\x80" * columns, "little")
         for first in range(begin, end, _SUMMED):
             rows = range(first, min(first + _SUMMED, end))
             for plane in range(width):
                 sums = [0, 0]
                 for step in rows:
-                    data = self.planes[plane * size + step : (plane + 1) * size : steps]
+                    number = int.from_bytes(self.planes[plane * size + step : (plane + 1) * size : steps], "little")
                     if plane == width - 1:
-                        data = data.translate(_FROM_ZERO)
-                    number = int.from_bytes(data, "little")
+                        number ^= signs  # a signed byte, and 128
                     sums[0] += number & even
                     sums[1] += (number >> 8) & even
                 both = array("H", bytes(4 * len(range(0, columns, 2))))

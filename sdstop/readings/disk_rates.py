@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import compress, count, repeat
 from typing import Any
 
-from sdstop.core.columns import Columns, Places
+from sdstop.core.columns import Columns, Places, fields_of
 from sdstop.core.model import Reading
 from sdstop.readings.disk import DISKSTATS, SECTOR, DiskActivity, activity
 
@@ -100,6 +100,12 @@ class DiskRates(Columns):
             row = self.get(key)
             return None if row is None else getattr(row, name)
         return super().value(key, name)
+
+    def at(self, keys: Sequence[Hashable], names: Sequence[str]) -> list[list[Any]]:
+        """Return fields of the rows with these keys, field by field; None where there is no row."""
+        if self._aged and len(keys) * len(names) < _MANY and self._every is None:
+            return fields_of([self.get(key) for key in keys], names)
+        return super().at(keys, names)
 
     def __getitem__(self, key: Hashable) -> Reading:
         row: Reading | None = self.get(key)

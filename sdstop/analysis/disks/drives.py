@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import cast
 
 from msgspec import Struct
 
@@ -14,7 +14,7 @@ from sdstop.collectors.devicemapper.dmtable import volume
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.collectors.zfs.readings import Vdev
 from sdstop.core.averages import median
-from sdstop.core.columns import Columns, value_of, values_at
+from sdstop.core.columns import value_of, values_at
 from sdstop.core.expression import expression
 from sdstop.core.finding import Finding, Severity, worst_by_subject, worst_of
 from sdstop.core.format import natural
@@ -164,7 +164,7 @@ def figures_by_drive(drives: Sequence[DriveState], field: str) -> list[float | N
     rates = drives[0].rates if drives else {}
     if any(drive.rates is not rates for drive in drives):
         return [drive.figure(field) for drive in drives]
-    return values_at(rates, [drive.name for drive in drives], field)
+    return values_at(rates, [drive.name for drive in drives], field)[0]
 
 
 def kind_of(name: str, device: BlockDevice | None) -> str:
@@ -275,12 +275,6 @@ def moments(window: Window) -> list[Moment[DiskActivity]]:
     return window.moments(DiskActivity)
 
 
-def rates_of(window: Window, moment: Moment[DiskActivity]) -> Rows:
-    """Return the rates of a sample in a table that keeps what is worked out, for those who read many of its rows."""
-    rows = cast("Rows", moment.rows)
-    return window.once(("rates", moment.started), rows.young) if isinstance(rows, Columns) else rows
-
-
 def _queue(moment: Moment[DiskActivity], name: str) -> float | None:
     """Return a device's queue in a run, cached with that run."""
     known: dict[str, float | None] = moment.memo.setdefault("queue", {})
@@ -326,7 +320,7 @@ def totals(window: Window) -> list[tuple[float, float, DiskTotals]]:
     for moment in moments(window):
         known = moment.memo.get("totals of disks")
         if known is None:
-            known = moment.memo["totals of disks"] = _total(rates_of(window, moment), names)
+            known = moment.memo["totals of disks"] = _total(cast("Rows", moment.rows), names)
         found.append((moment.started, moment.seconds or 0.0, known))
     return found
 
@@ -343,20 +337,16 @@ def _whole_names(window: Window) -> list[str]:
 
 
 def _total(rows: Rows, names: Sequence[str]) -> DiskTotals:
+    fields = (
+        "read_bytes_per_second", "write_bytes_per_second", "reads_per_second", "writes_per_second", "read_wait",
+        "write_wait",
+    )  # fmt: skip
     known = [name for name in names if name in rows]
-
-    def column(field: str) -> Sequence[Any]:
-        return values_at(rows, known, field)
-
-    reads, writes = column("reads_per_second"), column("writes_per_second")
+    read_bytes, write_bytes, reads, writes, read_waits, write_waits = values_at(rows, known, *fields)
     return DiskTotals(
-        sum(column("read_bytes_per_second")),
-        sum(column("write_bytes_per_second")),
-        sum(reads),
-        sum(writes),
-        _mean_wait(reads, column("read_wait")),
-        _mean_wait(writes, column("write_wait")),
-    )
+        sum(read_bytes), sum(write_bytes), sum(reads), sum(writes),
+        _mean_wait(reads, read_waits), _mean_wait(writes, write_waits),
+    )  # fmt: skip
 
 
 def _mean_wait(rates: Sequence[float], waits: Sequence[float | None]) -> float | None:

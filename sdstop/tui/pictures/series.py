@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from msgspec import Struct
 
-from sdstop.analysis.disks.drives import moments, rates_of, totals
+from sdstop.analysis.disks.drives import moments, totals
 from sdstop.analysis.disks.likeness import DeviceFold
 from sdstop.analysis.latest import past_rows
 from sdstop.collectors.network.interfaces import InterfaceActivity
 from sdstop.core.columns import values_at
+from sdstop.core.model import Rows
 from sdstop.readings.cluster import ClusterPool
 from sdstop.tui.scene import Scene
 from sdstop.tui.widgets.strip import Sample, cells
@@ -68,8 +70,8 @@ def fold_flow(scene: Scene, fold: DeviceFold, read: str, write: str, *, mean: bo
     for moment in moments(scene.window):
         known = moment.memo.get(("fold", read, fold.group, names[0]))
         if known is None or known[0] != names:
-            rates = rates_of(scene.window, moment)
-            known = names, *(_combined(values_at(rates, names, field), mean=mean) for field in (read, write))
+            figures = values_at(cast("Rows", moment.rows), names, read, write)
+            known = names, *(_combined(values, mean=mean) for values in figures)
             moment.memo["fold", read, fold.group, names[0]] = known
         found.append((moment.started, moment.seconds or 0.0, known[1], known[2]))
     return flow_of(found)
