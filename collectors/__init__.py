@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib import import_module
 
 from sdstop.core.collector import Collector
@@ -106,9 +107,16 @@ If two collectors bring one family, the first that has rows counts, unless the r
 """
 
 
-def _defined(module: str) -> list[Collector]:
+def written(module: str) -> dict[str, Collector]:
+    """Import a module of SOURCES and return the collectors in it, by their names there."""
     names = vars(import_module(f"sdstop.collectors.{module}"))
-    return [value for value in names.values() if isinstance(value, Collector)]
+    return {name: value for name, value in names.items() if isinstance(value, Collector)}
+
+
+def _defined(module: str) -> Iterable[Collector]:
+    """Return the collectors of a module, which is imported later if it is in the index."""
+    index: dict[str, dict[str, Collector]] = import_module("sdstop.collectors.declared").DECLARED
+    return (index.get(f"sdstop.collectors.{module}") or written(module)).values()
 
 
 BUILTIN: tuple[Collector, ...]

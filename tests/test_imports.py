@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 import sdstop.collectors
 import sdstop.rules
+from sdstop.core.absence import ReadIfPresent
 from sdstop.core.collector import Collector
 from sdstop.core.finding import NodeRule, Rule
 from sdstop.core.later import Later
@@ -68,7 +69,8 @@ import sys, sdstop.__main__
 sys.argv = ["sdstop", "check", "--from", {str(tmp_path)!r}]
 sdstop.__main__.main()
 spared = {{"typing_extensions", "inspect", "ast", "dis", "tokenize", "dataclasses", "statistics", "fractions", "random",
-           "calendar", "socket"}}
+           "calendar", "socket", "platform", "gettext", "locale", "textwrap", "urllib.parse", "shutil", "_hashlib",
+           "bz2", "lzma"}}
 print("imported:", sorted(spared & set(sys.modules)))
 """
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -88,15 +90,10 @@ def test_the_exporter_starts_without_the_libraries_of_its_extra() -> None:
 
 def modules_of(package: str) -> list[str]:
     found = pkgutil.iter_modules(importlib.import_module(package).__path__)
-    return [f"{package}.{module.name}" for module in found]
+    return [f"{package}.{module.name}" for module in found if module.name != "declared"]
 
 
-RULE_MODULES = [
-    module
-    for package in modules_of("sdstop.rules")
-    if package != "sdstop.rules.declared"
-    for module in modules_of(package)
-]
+RULE_MODULES = [module for package in modules_of("sdstop.rules") for module in modules_of(package)]
 
 
 @pytest.mark.parametrize("package", modules_of("sdstop.collectors"))
@@ -104,7 +101,7 @@ def test_every_collector_is_registered(package: str) -> None:
     modules = [importlib.import_module(module) for module in modules_of(package)]
     written = [c for module in modules for c in vars(module).values() if isinstance(c, Collector)]
     assert written
-    assert [c.name for c in written if c not in sdstop.collectors.BUILTIN] == []
+    assert {c.name for c in written} <= {c.name for c in sdstop.collectors.BUILTIN}
 
 
 def test_every_rule_is_registered() -> None:
@@ -137,9 +134,17 @@ def test_the_index_has_every_rule_as_it_is_written(module: str) -> None:
     assert isinstance(indexed.check, Later)
 
 
+@pytest.mark.parametrize("module", sdstop.collectors.SOURCES)
+def test_the_index_has_every_source_as_it_is_written(module: str) -> None:
+    for written in sdstop.collectors.written(module).values():
+        [indexed] = [collector for collector in sdstop.collectors.BUILTIN if collector.name == written.name]
+        assert imported(indexed) == written
+        assert isinstance(indexed.read, ReadIfPresent)
+
+
 def imported(value: Any) -> Any:
     """Return a value of an index with the functions themselves."""
-    if isinstance(value, Later):
+    if isinstance(value, Later | ReadIfPresent):
         return value.imported()
     if isinstance(value, tuple):
         return tuple(map(imported, value))
@@ -148,20 +153,25 @@ def imported(value: Any) -> Any:
     return value
 
 
-def test_a_rule_is_imported_when_it_has_something_to_judge(tmp_path: Path) -> None:
+def test_a_check_imports_sources_and_rules_of_what_a_node_has(tmp_path: Path) -> None:
     record_degraded_array(tmp_path)
     code = f"""
 import sys, sdstop.__main__
 sys.argv = ["sdstop", "check", "--from", {str(tmp_path)!r}]
 sdstop.__main__.main()
-print(*sorted(name for name in sys.modules if name.startswith("sdstop.rules.")))
+print(*sorted(name for name in sys.modules if name.count(".") > 2 and "readings" not in name))
 """
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (result.returncode, result.stderr) == (0, "")
     found = result.stdout.splitlines()[-1].split()
     assert "sdstop.rules.arrays.array_degraded" in found
-    absent = ("sdstop.rules.ceph", "sdstop.rules.gluster", "sdstop.rules.powerflex", "sdstop.rules.zfs")
-    assert [name for name in found if name.startswith(absent)] == []
+    technologies = ("bcache", "drbd", "gluster", "kernel", "pacemaker", "powerflex", "zfs")
+    absent = tuple(f"sdstop.{layer}.{each}." for layer in ("collectors", "rules") for each in technologies)
+    assert [name for name in found if name.startswith(absent)] == ALWAYS
+
+
+ALWAYS = ["sdstop.collectors.kernel.kinds", "sdstop.collectors.kernel.message", "sdstop.collectors.zfs.datasets"]
+"""Modules with words and readings beside a parser."""
 
 
 def test_names_are_unique() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getopt
 import json
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -168,6 +167,8 @@ def parse_cmdline(text: str) -> tuple[Mapping[str, str], int, int, str, str] | N
 
         vblade\0-d\0-b\064\00\01\0eth1\0/dev/vg0/disks\0
     """
+    import getopt  # noqa: PLC0415  # few nodes export anything by vblade
+
     argv = text[:_MOST].rstrip("\0").split("\0")
     try:
         options, words = getopt.gnu_getopt(argv[1:], _OPTIONS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -12,6 +11,7 @@ from msgspec.structs import replace
 from sdstop.capture.contents import CaptureRefused, Contents
 from sdstop.capture.layout import DOCUMENTS, layout_key, read_layer
 from sdstop.capture.manifest import MOST_FRAMES, CaptureIndex, FrameTime, IndexLine, Manifest
+from sdstop.core.checksum import sha256
 from sdstop.core.evidence import UNDATED, Evidence, Frame, Outcome, dated
 from sdstop.core.expression import expression
 from sdstop.core.format import safe
@@ -209,7 +209,7 @@ class _Checksums:
         document = (line.member or "").rpartition("/")[2] in DOCUMENTS
         piece = (line.member, line.evidence.key if document else "")
         if piece not in self._known:
-            self._known[piece] = hashlib.sha256(data).hexdigest()
+            self._known[piece] = sha256(data)
             self.changed += self._known[piece] != line.sha256
         return self._known[piece] != line.sha256
 
