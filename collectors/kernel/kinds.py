@@ -130,6 +130,7 @@ KINDS: Mapping[str, MessageKind] = {
         transmit_hang="hung transmit queue", conntrack_full="full connection table",
         peer_lost="peer without an answer|peers without an answer", bond_down="bond without links|bonds without links",
         client_abort="abort by an initiator|aborts by initiators",
+        client_lost="message of a lost initiator|messages of lost initiators",
         alloc_failure="failed page allocation", neighbors_full="full neighbor table",
         tcp_memory="lack of TCP memory|lacks of TCP memory",
         files_full="full table of open files|full tables of open files",

@@ -33,6 +33,8 @@ class LogPlace(enum.StrEnum):
     SERVER = "server"
     POOL = "pool"
     """ZFS pool or device of one."""
+    AOE = "aoe"
+    """Shelf and slot of an AoE disk: e1.1, 1.1."""
     USB = "usb"
     NODE = "node"
 

@@ -41,6 +41,8 @@ class DiskNames(Struct):
             LogPlace.USB,
         }:
             return device
+        if place == LogPlace.AOE:
+            return f"etherd/e{device.removeprefix('e')}"
         found = self.known.get(device)
         if found is None:
             found = self.known[device] = self._looked_up(place, device) or device

@@ -395,6 +395,15 @@ server-silent nas1 | CIFS VFS: Server nas1 has not responded in 120 seconds. Rec
 server-silent mds0 | ceph: mds0 hung
 server-back mds0 | ceph: mds0 came back
 client-abort node | ABORT_TASK: Found referenced iSCSI task_tag: 12
+client-lost node | nvmet: ctrl 1 keep-alive timer (5 seconds) expired!
+client-lost node | nvmet: ctrl 1 fatal error occurred!
+client-lost node | Did not receive response to NOPIN on CID: 0, failing connection for I_T Nexus iqn.a:b,i
+client-lost node | Time2Retain timer expired for SID: 1, cleaning up iSCSI session.
+target-error e1.1 | aoe: ata error cmd=35h stat=51h from e1.1
+target-error e1.1 | aoe: aoecmd_ata_rsp: ata error cmd=24h stat=51h from e1.1
+target-error 7.3 | aoe: error packet from 7.3@eth2; ecode=3 'device unavailable'
+io-error flashcache | device-mapper: flashcache: flashcache_io_callback: io error -5 block 8201 action 3
+cache-failed flashcache | device-mapper: flashcache: flashcache_io_callback: switching cachedev to BYPASS mode
 fs-write-lost sda1 | EXT4-fs (sda1): failed to convert unwritten extents to written extents -- potential data loss!
 fs-error sda1 | EXT4-fs (sda1): previous I/O error to superblock detected
 fs-shutdown sda1 | XFS (sda1): Log I/O Error (0x2) detected at xlog+0x6 [xfs] (xfs_log.c:13).  Shutting down filesystem.
