@@ -9,6 +9,8 @@ from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
 
 DAEMONS = "ceph.daemons"
 """Question for the daemons of this node that run."""
+UNPLACED = "unknown"
+"""Node of OSDs whose latencies alone were recorded."""
 _CLUSTER = Label("Cluster", "Name of the cluster", names=Name.VOLUME)
 _ORIGIN = Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 
 from sdstop.collectors.devicemapper import dmtable
 from sdstop.collectors.devicemapper.dmsetup import FORMS, NAME, PARTITIONS, ROOT, output
@@ -22,7 +23,7 @@ def read(host: Host) -> Iterable[Reading]:
 
     Raises Denied without root, Absent without dmsetup.
     """
-    if not fingerprint(host) and not host.recorded("dmsetup"):
+    if not any(name.startswith("dm-") for name in host.names(BLOCK)) and not host.recorded("dmsetup"):
         return
     tables = output(host, TABLE, "table")
     known = _known(host)
@@ -66,9 +67,33 @@ def _known(host: Host) -> dict[str, dmtable.Mapping]:
     return {name: mapping for each in said for name, mapping in dmtable.mappings(each.text).items()}
 
 
-def fingerprint(host: Host) -> tuple[str, ...]:
-    """Return the kernel names of all device mapper devices."""
-    return tuple(name for name in host.names(BLOCK) if name.startswith("dm-"))
+class TableMark:
+    """Mark that changes with the device mapper devices, and with each event of the kernel's devices (uevent).
+
+    A table that is loaded without a new name or size is shown by nothing else: the device resumes with an event
+    (drivers/md/dm.c: dm_kobject_uevent), and all events share one number. That number counts once in PACE seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Start without a number; `clock` returns seconds."""
+        self._clock = clock
+        self._number: str | None = None
+        self._at = 0.0
+
+    def __call__(self, host: Host) -> tuple[str | None, ...]:
+        """Return the kernel names of the devices, and the number; without devices nothing else is read."""
+        names = tuple(name for name in host.names(BLOCK) if name.startswith("dm-"))
+        if not names:
+            return ()
+        number, now = host.maybe(EVENTS), self._clock()
+        if number != self._number and (self._number is None or now - self._at >= PACE):
+            self._number, self._at = number, now
+        return (self._number, *names)
+
+
+EVENTS = "/sys/kernel/uevent_seqnum"
+PACE = 5.0
+"""Minimum number of seconds between two runs because of events."""
 
 
 TABLE_FORM = Form(
@@ -96,10 +121,11 @@ MAPPER = Collector(
             ROOT,
         ),
         Need("cmd:dmsetup *", "fallback in another format, from captures only; never run on a live node"),
+        Need(EVENTS, "whether devices had events: a table may have been loaded", everyone=True),
         Need(PARTITIONS, "kernel names by major and minor number, as tables have them"),
     ),
     SLOW,
     deadline=10.0,
-    fingerprint=fingerprint,
+    fingerprint=TableMark(),
     forms=(*FORMS, TABLE_FORM),
 )

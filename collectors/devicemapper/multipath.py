@@ -20,6 +20,8 @@ QUEUES = "queue_if_no_path"
 MAP_UUID = "mpath-"
 """Beginning of the UUIDs of multipath maps (libmultipath/devmapper.h)."""
 ACTIVE, FAILED = "active", "failed"
+UNNAMED = "multipathd"
+"""Name of the map of paths whose maps are unknown: all that multipathd lists."""
 _STATES = {"A": ACTIVE, "F": FAILED}
 _GROUPS = {"A": "active", "E": "enabled", "D": "disabled"}
 

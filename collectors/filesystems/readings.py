@@ -139,7 +139,11 @@ class BtrfsScrub(Reading, frozen=True):
 
     family: ClassVar[str] = "btrfs_scrub"
     title: ClassVar[str] = "Scrubs of btrfs"
-    rows_of = (Source(f"{RECORDS}/scrub.status.{{filesystem}}"), Source(f"list:{RECORDS}"))
+    rows_of = (
+        Source("{told}", "{filesystem}"),
+        Source(f"{RECORDS}/scrub.status.{{filesystem}}"),
+        Source(f"list:{RECORDS}"),
+    )
     things: ClassVar = {"device": Identity(None, Naming.DEV)}
 
     filesystem: Annotated[str, Label("File system", "UUID", names=Name.IDENTIFIER)]
@@ -154,6 +158,13 @@ class BtrfsScrub(Reading, frozen=True):
             name="sdstop_btrfs_scrub_end_timestamp_seconds",
         ),
     ] = None
+    corrected: Annotated[
+        int | None, Metric("Corrected", "Errors that the last scrub repaired from another copy", export=False)
+    ] = None
+    uncorrectable: Annotated[
+        int | None, Metric("Uncorrectable", "Errors that the last scrub could not repair; absent if unknown")
+    ] = None
+    told: Annotated[str | None, Fact("Source", "Text that shows it", export=False, names=Name.EVIDENCE)] = None
 
     @property
     def name(self) -> str:

@@ -24,6 +24,7 @@ PACE = 300.0
 MOST_PENDING = 2000
 """Entries to heal above which split brain is not looked for: each entry is locked and read on all bricks for it."""
 UNCOUNTED = "not counted for dispersed volumes"
+NOT_SHOWN = "not shown by info split-brain"
 MOST_VOLUMES = 16
 """Volumes that are asked in one run."""
 

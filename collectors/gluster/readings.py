@@ -20,7 +20,7 @@ class GlusterHeal(Reading, frozen=True, kw_only=True):
     title: ClassVar[str] = "GlusterFS entries to heal"
     remembered: ClassVar[bool] = True
     rows_of = Source("{origin}", "{needle}")
-    fields_of: ClassVar = {"split": Source("{searched}", "<file")}
+    fields_of: ClassVar = {"split": Source("{searched}", "{mark}")}
 
     volume: Annotated[str, Label("Volume", "Its name", names=Name.VOLUME)]
     pending: Annotated[int | None, Metric("Pending", "Entries to heal on the brick with most; absent if unknown")]
@@ -31,6 +31,7 @@ class GlusterHeal(Reading, frozen=True, kw_only=True):
     needle: Annotated[str, Fact("Needle", "Text that marks it in the evidence", export=False, names=Name.EVIDENCE)] = ""
     searched: Annotated[str, Fact("Searched", "Key of the evidence of split brain", export=False,
                                   names=Name.EVIDENCE)] = ""  # fmt: skip
+    mark: Annotated[str, Fact("Mark", "Text that marks split brain there", export=False, names=Name.EVIDENCE)] = "<file"
 
 
 class GlusterSplitBrain(Reading, frozen=True, kw_only=True):
@@ -61,7 +62,7 @@ class GlusterVolume(Reading, frozen=True, kw_only=True):
 
     family: ClassVar[str] = "gluster_volume"
     title: ClassVar[str] = "GlusterFS volumes"
-    rows_of = Source(command_key(INFO), "<name>{volume}<")
+    rows_of = (Source("{told}", "Status of volume: {volume}"), Source(command_key(INFO), "<name>{volume}<"))
     things: ClassVar = {
         "volume": Identity(
             ThingKind.VOLUME, Naming.VOLUME, f"{KIND}/{{volume}}", aliases=(("{volume}", Naming.VOLUME),)
@@ -93,6 +94,7 @@ class GlusterVolume(Reading, frozen=True, kw_only=True):
     healers: Annotated[int | None, Metric("Heal daemons", "Self-heal daemons; absent if it has none", detail=True)]
     healers_up: Annotated[int | None, Metric("Heal daemons up", "Self-heal daemons that are online", detail=True)]
     healing: Annotated[int, Metric("Healing", "Whether the self-heal daemon is enabled (1 = yes)")]
+    told: Annotated[str | None, Fact("Source", "Text that shows it", export=False, names=Name.EVIDENCE)] = None
 
     @property
     def down(self) -> int:
@@ -105,7 +107,7 @@ class GlusterBrick(Reading, frozen=True, kw_only=True):
 
     family: ClassVar[str] = "gluster_brick"
     title: ClassVar[str] = "GlusterFS bricks"
-    rows_of = Source("{origin}", "{path}<")
+    rows_of = (Source("{told}", "Brick {brick}"), Source("{origin}", "{path}<"))
     things: ClassVar = {
         "brick": Identity(ThingKind.BRICK, Naming.OSD, f"{KIND}/{{volume}}/{{host}}:{{path}}"),
         "volume": Identity(ThingKind.VOLUME, Naming.VOLUME, f"{KIND}/{{volume}}"),
@@ -120,6 +122,7 @@ class GlusterBrick(Reading, frozen=True, kw_only=True):
     arbiter: Annotated[int, Metric("Arbiter", "Whether it holds names and no data (1 = yes)")]
     state: Annotated[str, State("State", "Brick: online, offline, or unknown (its server is not connected)")]
     origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
+    told: Annotated[str | None, Fact("Text", "Text that shows it", export=False, names=Name.EVIDENCE)] = None
 
     @property
     def brick(self) -> str:

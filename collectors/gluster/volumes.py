@@ -284,7 +284,7 @@ GLUSTER = Collector(
         Command(INFO, "volumes and bricks, from this server's files", "root", filled=True),
         Command(PEERS, "other servers, from this server's state", "root", filled=True),
         Command(STATUS, "running bricks and self-heal daemons; queries all servers", "root", filled=True),
-        Need("cmd:gluster*", "answers recorded by other tools", redact=without_names),
+        Need("cmd:gluster*", "answers recorded by other tools, also as text", redact=without_names),
         Need(f"list:{VOLUMES}", "configured volumes, if glusterd does not answer"),
         Need("/proc/sys/kernel/hostname", "host name"),
     ),

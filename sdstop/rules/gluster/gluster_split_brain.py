@@ -45,7 +45,7 @@ def _found(window: Window, row: GlusterHeal, entries: Sequence[GlusterSplitBrain
         severity=Severity.CRITICAL,
         subject=row.volume,
         title="SPLIT BRAIN",
-        cause=fitting(f"{count}: {name}.", f"{count}."),
+        cause=fitting(*([f"{count}: {name}."] if name else []), f"{count}."),
         impact="Their copies differ; reads fail with an I/O error until one is chosen.",
         values=(
             Value("split", "entries in split brain", row.split, "", above=0),
