@@ -19,7 +19,8 @@ from statistics import mean
 
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.devicemapper.dmcache import DMCACHE
-from sdstop.collectors.devicemapper.dmsetup import FLASHCACHES, INFO, PARTITIONS, STATUS, TABLE
+from sdstop.collectors.devicemapper.dmsetup import FLASHCACHES, PARTITIONS, STATUS
+from sdstop.collectors.devicemapper.readings import INFO, TABLE
 from sdstop.core.diagnosis import Diagnosis, providers_of
 from sdstop.core.evidence import Evidence, Frame, command_key
 from sdstop.core.history import History

@@ -27,9 +27,9 @@ from statistics import median
 
 from sdstop.cli.command import collect_seldom
 from sdstop.collectors import BUILTIN
-from sdstop.collectors.fabric.sas import PHYS, PORTS
+from sdstop.collectors.fabric.port_readings import PHYS, PORTS
 from sdstop.collectors.limits.cgroups import QUESTION
-from sdstop.collectors.network.interfaces import STATISTICS
+from sdstop.collectors.network.readings import STATISTICS
 from sdstop.core.evidence import Evidence, Frame, Origin
 from sdstop.core.session import Look, Session
 from sdstop.exporters.prometheus.metrics import Exposition

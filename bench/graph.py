@@ -12,11 +12,11 @@ import time
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any, TypeVar
 
-from sdstop.collectors.block.devices import BlockDevice, BlockLink
-from sdstop.collectors.devicemapper.lvm import LogicalVolume
-from sdstop.collectors.devicemapper.mapper import MappedDevice
-from sdstop.collectors.fabric.hba import DiskPath, Hba
-from sdstop.collectors.fabric.sas import SasDevice
+from sdstop.collectors.block.readings import BlockDevice, BlockLink
+from sdstop.collectors.devicemapper.readings import MappedDevice
+from sdstop.collectors.devicemapper.volume_readings import LogicalVolume
+from sdstop.collectors.fabric.port_readings import SasDevice
+from sdstop.collectors.fabric.readings import DiskPath, Hba
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.core.joins import ThingKind
 from sdstop.core.model import Reading, schema

@@ -28,9 +28,11 @@ from sdstop.collectors import BUILTIN
 from sdstop.collectors.fabric.hba import HBA
 from sdstop.collectors.fabric.interrupts import INTERRUPTS
 from sdstop.collectors.fabric.numa import NUMA
-from sdstop.collectors.fabric.sas import PHYS, SAS
-from sdstop.collectors.memory.dimms import DIMMS, TABLE
+from sdstop.collectors.fabric.port_readings import PHYS
+from sdstop.collectors.fabric.sas import SAS
+from sdstop.collectors.memory.dimms import DIMMS
 from sdstop.collectors.memory.edac import EDAC
+from sdstop.collectors.memory.readings import TABLE
 from sdstop.core.diagnosis import Diagnosis, providers_of
 from sdstop.core.evidence import Evidence, Frame
 from sdstop.core.evidence_host import EvidenceHost

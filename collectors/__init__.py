@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib import import_module
 
 from sdstop.core.collector import Collector
@@ -49,12 +50,14 @@ SOURCES = (
     "devicemapper.suspended_text",
     "devicemapper.status",
     "devicemapper.multipath_text",
+    "devicemapper.multipathd_text",
     "devicemapper.raids",
     "devicemapper.lvm",
     "devicemapper.lvm_text",
     "devicemapper.dmcache",
     "devicemapper.flashcache",
     "bcache.backing",
+    "bcache.superblock",
     "bcache.devices",
     "zfs.arc",
     "zfs.sizes",
@@ -73,6 +76,7 @@ SOURCES = (
     "pacemaker.corosync",
     "gluster.volumes",
     "gluster.heal",
+    "gluster.printed",
     "aoe.targets",
     "aoe.stat_text",
     "fabric.sas",
@@ -106,9 +110,25 @@ If two collectors bring one family, the first that has rows counts, unless the r
 """
 
 
-def _defined(module: str) -> list[Collector]:
+def written(module: str) -> dict[str, Collector]:
+    """Import a module of SOURCES and return the collectors in it, by their names there."""
     names = vars(import_module(f"sdstop.collectors.{module}"))
-    return [value for value in names.values() if isinstance(value, Collector)]
+    return {name: value for name, value in names.items() if isinstance(value, Collector)}
 
 
-BUILTIN: tuple[Collector, ...] = tuple(collector for module in SOURCES for collector in _defined(module))
+def _defined(module: str) -> Iterable[Collector]:
+    """Return the collectors of a module, which is imported later if it is in the index."""
+    index: dict[str, dict[str, Collector]] = import_module("sdstop.collectors.declared").DECLARED
+    return (index.get(f"sdstop.collectors.{module}") or written(module)).values()
+
+
+BUILTIN: tuple[Collector, ...]
+"""Every collector."""
+
+
+def __getattr__(name: str) -> tuple[Collector, ...]:
+    """Return BUILTIN; a module of readings alone is imported without any source."""
+    if name != "BUILTIN":
+        raise AttributeError(name)
+    found = globals()[name] = tuple(collector for module in SOURCES for collector in _defined(module))
+    return found

@@ -7,8 +7,8 @@ from collections.abc import Collection
 from sdstop.analysis.disks.drives import whole_names
 from sdstop.analysis.load_course import LoadCourse, LoadOf, LoadSample
 from sdstop.collectors import BUILTIN
-from sdstop.collectors.block.devices import BlockDevice
-from sdstop.collectors.network.interfaces import Interface
+from sdstop.collectors.block.readings import BlockDevice
+from sdstop.collectors.network.readings import Interface
 from sdstop.core.evidence import Frame, Origin
 from sdstop.core.guard import Part
 from sdstop.core.minute import LONGEST, MINUTE, Minute, MinuteLoad, spread

@@ -84,12 +84,12 @@ def every_story() -> pytest.MarkDecorator:
     return each_of(names())
 
 
-def tenth(turn: int) -> list[ParameterSet]:
-    """Return the names of all fixtures as parameters; all but every tenth, from `turn` on, have the marker `slow`.
+def twentieth(turn: int) -> list[ParameterSet]:
+    """Return the names of all fixtures as parameters; all but every twentieth, from `turn` on, have the marker `slow`.
 
     For tests that take a story through a command or the screen; what these show is tested for every story without them.
     """
-    return [pytest.param(name, marks=() if at % 10 == turn else pytest.mark.slow) for at, name in enumerate(names())]
+    return [pytest.param(name, marks=() if at % 20 == turn else pytest.mark.slow) for at, name in enumerate(names())]
 
 
 def crossed(ones: Collection[object], others: Collection[object], each: int = 1) -> list[ParameterSet]:

@@ -29,6 +29,8 @@ def test_stale_and_missing_pages_are_named(tmp_path: Path) -> None:
     (tmp_path / "scripts").mkdir()
     (tmp_path / "docs").mkdir()
     (tmp_path / "contrib" / "prometheus").mkdir(parents=True)
+    (tmp_path / "sdstop" / "rules").mkdir(parents=True)
+    (tmp_path / "collectors").mkdir()
     script = tmp_path / "scripts" / "docs"
     script.write_bytes((ROOT / "scripts" / "docs").read_bytes())
     (tmp_path / "docs" / "rules.md").write_text("old\n")
@@ -39,8 +41,8 @@ def test_stale_and_missing_pages_are_named(tmp_path: Path) -> None:
         return result.returncode, result.stdout, result.stderr
 
     names = (
-        "contrib/prometheus/sdstop-advice.yml", "docs/diff.schema.json", "docs/evidence.md", "docs/metrics.md",
-        "docs/report.schema.json", "docs/rules.md", "docs/texts.md",
+        "collectors/declared.py", "contrib/prometheus/sdstop-advice.yml", "docs/diff.schema.json", "docs/evidence.md",
+        "docs/metrics.md", "docs/report.schema.json", "docs/rules.md", "docs/texts.md", "sdstop/rules/declared.py",
     )  # fmt: skip
     assert run("--check") == (1, "", "".join(f"{name}: not up to date; run scripts/docs\n" for name in names))
     assert run() == (0, "".join(f"{name}: written\n" for name in names), "")

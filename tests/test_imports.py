@@ -11,14 +11,18 @@ import subprocess
 import sys
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
+from msgspec import Struct
+from msgspec.structs import replace
 
 import sdstop.collectors
 import sdstop.rules
+from sdstop.core.absence import ReadIfPresent
 from sdstop.core.collector import Collector
 from sdstop.core.finding import NodeRule, Rule
+from sdstop.core.later import Later
 
 
 @pytest.mark.parametrize(
@@ -47,20 +51,26 @@ import ssl
     assert (result.returncode, result.stdout, result.stderr) == (0, "[]\n", "")
 
 
-def test_a_check_imports_no_module_of_the_standard_library_for_a_function_of_it(tmp_path: Path) -> None:
-    """Together they take a tenth of the start: inspect with ast and dis, statistics with fractions and random."""
-    mdstat = tmp_path / "frames/0001/proc/mdstat"
+def record_degraded_array(folder: Path) -> None:
+    """Write a capture that has nothing but /proc/mdstat."""
+    mdstat = folder / "frames/0001/proc/mdstat"
     mdstat.parent.mkdir(parents=True)
     mdstat.write_text(
         "Personalities : [raid1]\nmd0 : active raid1 sda[0]\n      976630464 blocks super 1.2 [2/1] [U_]\n\n"
         "unused devices: <none>\n"
     )
+
+
+def test_a_check_imports_no_module_of_the_standard_library_for_a_function_of_it(tmp_path: Path) -> None:
+    """Together they take a tenth of the start: inspect with ast and dis, statistics with fractions and random."""
+    record_degraded_array(tmp_path)
     code = f"""
 import sys, sdstop.__main__
 sys.argv = ["sdstop", "check", "--from", {str(tmp_path)!r}]
 sdstop.__main__.main()
 spared = {{"typing_extensions", "inspect", "ast", "dis", "tokenize", "dataclasses", "statistics", "fractions", "random",
-           "calendar", "socket"}}
+           "calendar", "socket", "platform", "gettext", "locale", "textwrap", "urllib.parse", "shutil", "_hashlib",
+           "bz2", "lzma"}}
 print("imported:", sorted(spared & set(sys.modules)))
 """
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -80,7 +90,7 @@ def test_the_exporter_starts_without_the_libraries_of_its_extra() -> None:
 
 def modules_of(package: str) -> list[str]:
     found = pkgutil.iter_modules(importlib.import_module(package).__path__)
-    return [f"{package}.{module.name}" for module in found]
+    return [f"{package}.{module.name}" for module in found if module.name != "declared"]
 
 
 RULE_MODULES = [module for package in modules_of("sdstop.rules") for module in modules_of(package)]
@@ -91,14 +101,77 @@ def test_every_collector_is_registered(package: str) -> None:
     modules = [importlib.import_module(module) for module in modules_of(package)]
     written = [c for module in modules for c in vars(module).values() if isinstance(c, Collector)]
     assert written
-    assert [c.name for c in written if c not in sdstop.collectors.BUILTIN] == []
+    assert {c.name for c in written} <= {c.name for c in sdstop.collectors.BUILTIN}
 
 
 def test_every_rule_is_registered() -> None:
     for module in RULE_MODULES:
         written = [r for r in vars(importlib.import_module(module)).values() if isinstance(r, Rule | NodeRule)]
         assert written, module
-        assert [r.id for r in written if r not in sdstop.rules.EVERY] == [], module
+        assert {r.id for r in written} <= {r.id for r in sdstop.rules.EVERY}, module
+
+
+READINGS = [
+    module for package in modules_of("sdstop.collectors") for module in modules_of(package) if "readings" in module
+]
+BESIDE = {"sdstop.collectors.kernel.readings": {"sdstop.collectors.kernel.kinds", "sdstop.collectors.kernel.message"}}
+"""Modules with the words that readings have in their fields."""
+
+
+@pytest.mark.parametrize("module", READINGS)
+def test_readings_import_no_collector(module: str) -> None:
+    code = f"import sys, {module}\nprint(*sorted(name for name in sys.modules if name.count('.') > 2))"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    found = {name for name in result.stdout.split() if name.startswith("sdstop.collectors.")}
+    assert found == {module} | BESIDE.get(module, set())
+
+
+@pytest.mark.parametrize("module", sdstop.rules.ORDER)
+def test_the_index_has_every_rule_as_it_is_written(module: str) -> None:
+    written = sdstop.rules.written(module)
+    [indexed] = [rule for rule in sdstop.rules.RULES if rule.id == written.id]
+    assert imported(indexed) == written
+    assert isinstance(indexed.check, Later)
+
+
+@pytest.mark.parametrize("module", sdstop.collectors.SOURCES)
+def test_the_index_has_every_source_as_it_is_written(module: str) -> None:
+    for written in sdstop.collectors.written(module).values():
+        [indexed] = [collector for collector in sdstop.collectors.BUILTIN if collector.name == written.name]
+        assert imported(indexed) == written
+        assert isinstance(indexed.read, ReadIfPresent)
+
+
+def imported(value: Any) -> Any:
+    """Return a value of an index with the functions themselves."""
+    if isinstance(value, Later | ReadIfPresent):
+        return value.imported()
+    if isinstance(value, tuple):
+        return tuple(map(imported, value))
+    if isinstance(value, Struct):
+        return replace(value, **{name: imported(getattr(value, name)) for name in value.__struct_fields__})
+    return value
+
+
+def test_a_check_imports_sources_and_rules_of_what_a_node_has(tmp_path: Path) -> None:
+    record_degraded_array(tmp_path)
+    code = f"""
+import sys, sdstop.__main__
+sys.argv = ["sdstop", "check", "--from", {str(tmp_path)!r}]
+sdstop.__main__.main()
+print(*sorted(name for name in sys.modules if name.count(".") > 2 and "readings" not in name))
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
+    found = result.stdout.splitlines()[-1].split()
+    assert "sdstop.rules.arrays.array_degraded" in found
+    technologies = ("bcache", "drbd", "gluster", "kernel", "pacemaker", "powerflex", "zfs")
+    absent = tuple(f"sdstop.{layer}.{each}." for layer in ("collectors", "rules") for each in technologies)
+    assert [name for name in found if name.startswith(absent)] == ALWAYS
+
+
+ALWAYS = ["sdstop.collectors.kernel.kinds", "sdstop.collectors.kernel.message", "sdstop.collectors.zfs.datasets"]
+"""Modules with words and readings beside a parser."""
 
 
 def test_names_are_unique() -> None:

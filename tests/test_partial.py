@@ -11,7 +11,8 @@ import pytest
 
 from sdstop.cli.doctor import examination
 from sdstop.collectors import BUILTIN
-from sdstop.collectors.system.processes import PROCESSES, ProcessIo, ProcessSummary
+from sdstop.collectors.system.processes import PROCESSES
+from sdstop.collectors.system.readings import ProcessIo, ProcessSummary
 from sdstop.core.collector import Collector, Need
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome
 from sdstop.core.finding import Rule, RuledOut, Severity

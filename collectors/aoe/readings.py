@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
+from sdstop.core.evidence import command_key
 from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
 from sdstop.readings.disk import sysfs_name
@@ -157,3 +158,38 @@ def whole_share(payload_bytes: int, length: int, block: int = 4096) -> float:
     """Return the fraction of a request's bytes that arrive in whole blocks: 8704 and 128 KiB -> 0.5625; 3584 -> 0.0."""
     cut = pieces(payload_bytes, length, block)
     return cut.get(block, 0) * block / length
+
+
+PACKET = "/proc/net/packet"
+
+COMMAND = ("ip", "-j", "-d", "link", "show")
+
+
+class AoeSocket(Reading, frozen=True):
+    """A packet socket for the AoE EtherType: a process in this network namespace uses AoE as target or initiator.
+
+    From /proc/net/packet (kernel net/packet/af_packet.c). The kernel's own initiator needs no socket.
+    """
+
+    family: ClassVar[str] = "aoe_socket"
+    title: ClassVar[str] = "AoE sockets"
+    exported: ClassVar[bool] = False
+    rows_of = Source(PACKET, "{inode}")
+
+    inode: Annotated[int, Label("Socket", "Inode number of the socket")]
+    ifindex: Annotated[int, Metric("Index", "Index of the interface that it listens on; 0: all")]
+
+
+class AoePort(Reading, frozen=True):
+    """Maximum supported MTU of an interface used by AoE, from `ip -d link`."""
+
+    family: ClassVar[str] = "aoe_port"
+    title: ClassVar[str] = "AoE interfaces"
+    exported: ClassVar[bool] = False
+    rows_of = Source(command_key(COMMAND), '"{interface}"')
+    things: ClassVar = {
+        "interface": Identity(None, Naming.NET),
+    }
+
+    interface: Annotated[str, Label("Interface", "Kernel name of the interface", names=Name.INTERFACE)]
+    max_mtu: Annotated[int | None, Metric("Max MTU", "Largest MTU that the driver supports", "bytes", exact=True)]

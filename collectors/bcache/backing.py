@@ -3,41 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated, ClassVar
 
+from sdstop.collectors.bcache.readings import BLOCK, BcacheWaiting
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.host import Host
-from sdstop.core.joins import Identity, Naming, ThingKind
-from sdstop.core.model import Label, Name, Reading, Source, State
 from sdstop.readings.disk import device_name
 
-BLOCK = "/sys/block"
 SETS = "/sys/fs/bcache"
-
-
-class BcacheWaiting(Reading, frozen=True):
-    """A backing device that is registered and has no bcache device: its cache set is missing.
-
-    From bcache/running (0) and bcache/state in the folder of the disk or partition.
-    """
-
-    family: ClassVar[str] = "bcache_waiting"
-    title: ClassVar[str] = "Backing devices of bcache without a cache"
-    rows_of = Source(f"{BLOCK}/{{folder}}/bcache/running")
-    fields_of: ClassVar = {"state": Source(f"{BLOCK}/{{folder}}/bcache/state")}
-    things: ClassVar = {"device": Identity(ThingKind.DEVICE, Naming.DEV)}
-
-    device: Annotated[str, Label("Device", "Kernel name of the backing device", names=Name.DEVICE)]
-    disk: Annotated[str, Label("Disk", "Whole disk that it is, or is part of", names=Name.DEVICE)]
-    state: Annotated[
-        str | None, State("State", "State of its data: clean, dirty, no cache, inconsistent", export=False)
-    ] = None
-
-    @property
-    def folder(self) -> str:
-        """Folder below /sys/block."""
-        own = self.device.replace("/", "!")
-        return own if self.device == self.disk else f"{self.disk.replace('/', '!')}/{own}"
 
 
 def read(host: Host) -> Iterable[BcacheWaiting]:

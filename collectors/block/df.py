@@ -13,18 +13,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Annotated, ClassVar
 
 from msgspec import Struct
 
-from sdstop.collectors.block.mounts import ACCESS, MountPoint
+from sdstop.collectors.block.mounts import ACCESS
 from sdstop.collectors.block.mounts import parse as parse_mounts
+from sdstop.collectors.block.readings import FilesystemSpace, MountPoint
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.expression import expression
 from sdstop.core.form import Form, FormOutput, outputs
 from sdstop.core.host import Absent, Host, Malformed
-from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
-from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
+from sdstop.core.model import Reading
 from sdstop.core.text import whole
 
 _COUNT = r"\d{1,20}(?:[.,]\d{1,3})?[KMGTPEkB]?i?|-"
@@ -39,54 +38,6 @@ _INODES = expression(
 _SIZE = expression(r"(\d{1,20}(?:[.,]\d{1,3})?)([BKMGTPEk]?)i?")
 _POWERS = "BKMGTPE"
 _MOUNT = expression(r"(?P<source>\S.*?) on (?P<point>/.*?) type (?P<type>\S+)(?: \((?P<options>.*?)\))?(?: \[.*\])?")
-
-
-class FilesystemSpace(Reading, frozen=True, kw_only=True):
-    """Space and inodes of a mounted file system, from statvfs (collectors/block/filesystems.py) or recorded df.
-
-    `state` is known from a live node only: writable; read-only, as mounted; forced read-only: the kernel refuses writes
-    although it is mounted for writing; shut down.
-    """
-
-    family: ClassVar[str] = "filesystem_space"
-    title: ClassVar[str] = "Space of file systems"
-    rows_of = Source("{told}", "{needle}")
-    things: ClassVar = {
-        "mount": Identity(ThingKind.MOUNT, Naming.MOUNT, "{point}"),
-        "device": Identity(None, Naming.LINK, "{device:dev}"),
-        "dataset": Identity(None, Naming.ZFS),
-    }
-    joins = (Join("mount", "device|dataset", Relation.STORED),)
-
-    point: Annotated[str, Label("Mount point", "Directory", names=Name.PATH)]
-    source_name: Annotated[str, Fact("Source", "Device, dataset or server", names=Name.DEVICE)]
-    type: Annotated[str | None, Fact("Type", "ext4, xfs, zfs, nfs4 ...", plain=True)]
-    size: Annotated[int | None, Metric("Size", "Size of the file system", "bytes", setting=True)]
-    used: Annotated[int | None, Metric("Used", "Space in use", "bytes")]
-    available: Annotated[
-        int | None, Metric("Available", "Space that users can fill; 0 if the reserve is in use", "bytes")
-    ]
-    share: Annotated[float | None, Metric("Full", "Share of the space of users that is in use, rounded up", "ratio")]
-    inodes: Annotated[int | None, Metric("Inodes", "Number of inodes", setting=True, detail=True)]
-    inodes_used: Annotated[int | None, Metric("Inodes used", "Inodes in use", detail=True)]
-    inodes_share: Annotated[float | None, Metric("Inodes full", "Share of the inodes that is in use", "ratio")]
-    told: Annotated[str, Fact("Evidence", "Key of the evidence", export=False, names=Name.EVIDENCE)]
-    state: Annotated[str | None, State("State", "State: writable, read-only, forced read-only, shut down")] = None
-    hung: Annotated[float | None, Metric("Hung", "Time for which a query of it has not returned", "seconds")] = None
-    unasked: Annotated[str | None, Fact("Not queried", "Reason why its space is unknown", export=False, plain=True)] = (
-        None
-    )
-    needle: Annotated[str, Fact("Needle", "Text that marks its line", export=False, names=Name.EVIDENCE)] = ""
-
-    @property
-    def dataset(self) -> str | None:
-        """The dataset, if it is one of ZFS."""
-        return self.source_name if self.type == "zfs" else None
-
-    @property
-    def device(self) -> str | None:
-        """The device, if the file system is on one."""
-        return self.source_name if self.source_name.startswith("/dev/") else None
 
 
 class DfRow(Struct, frozen=True):

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from sdstop.collectors.block.devices import BlockDevice, BlockLink
 from sdstop.collectors.block.diskstats import PARTITIONS
+from sdstop.collectors.block.readings import BlockDevice, BlockLink
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.expression import expression
 from sdstop.core.form import Form

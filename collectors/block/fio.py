@@ -18,13 +18,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Any, ClassVar
+from typing import Any
 
+from sdstop.collectors.block.readings import FioResult
 from sdstop.core.collector import ONCE, Collector, Need
 from sdstop.core.expression import expression
 from sdstop.core.form import Form, Several, outputs
 from sdstop.core.host import Absent, Host, Malformed
-from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
+from sdstop.core.model import Reading
 
 _HEADER = expression(
     r"(?P<job>\S.*?): \(g=(?P<group>\d+)\): rw=(?P<rw>\w+), bs=(?P<bs>.*?), ioengine=(?P<engine>\S+), "
@@ -41,35 +42,6 @@ _PERCENTILES = expression(r"\s+(?P<what>c?lat) percentiles \((?P<unit>[nmu]?sec)
 _PERCENTILE = expression(r"(?P<nth>\d+\.\d+)th=\[\s*(?P<value>\d+)\]")
 _SECONDS = {"nsec": 1e-9, "usec": 1e-6, "msec": 1e-3, "sec": 1.0}
 _THOUSANDS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
-
-
-class FioResult(Reading, frozen=True, kw_only=True):
-    """A result of fio: what one job, or a group of jobs, measured in one direction."""
-
-    family: ClassVar[str] = "fio_result"
-    title: ClassVar[str] = "Results of fio"
-    exported: ClassVar[bool] = False
-    rows_of = Source("{told}", "{mark}: (groupid=")
-
-    job: Annotated[str, Label("Job", "Name of the job, with a number if several have it", names=Name.VOLUME)]
-    way: Annotated[str, Label("Direction", "read, write or trim", plain=True)]
-    pattern: Annotated[str | None, Fact("Pattern", "randread, read, randrw ...", plain=True)]
-    block: Annotated[str | None, Fact("Block", "Block sizes", plain=True)]
-    engine: Annotated[str | None, Fact("Engine", "I/O engine", plain=True)]
-    depth: Annotated[int | None, Metric("Depth", "Queue depth of each job")]
-    jobs: Annotated[int, Metric("Jobs", "Number of jobs in the result")]
-    error: Annotated[int, Metric("Error", "First error number of the job; 0 without")]
-    iops: Annotated[float, Metric("IOPS", "Mean requests per second", "per_second")]
-    bandwidth: Annotated[float, Metric("Rate", "Mean throughput", "bytes_per_second")]
-    latency: Annotated[float | None, Metric("Latency", "Mean completion latency", "seconds")]
-    latency_99: Annotated[float | None, Metric("99%", "99th percentile of the latency", "seconds")]
-    latency_999: Annotated[float | None, Metric("99.9%", "99.9th percentile of the latency", "seconds")]
-    told: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)]
-
-    @property
-    def mark(self) -> str:
-        """Name of the job as the text has it."""
-        return re.sub(r" #\d+$", "", self.job)
 
 
 def parse(text: str, key: str) -> Iterator[FioResult]:

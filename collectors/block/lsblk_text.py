@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from sdstop.collectors.block.attributes import kind_of
-from sdstop.collectors.block.devices import BlockDevice, BlockLink
 from sdstop.collectors.block.lsblk import DM_TYPES, FORM, LsblkRow, parse, size
-from sdstop.collectors.block.mounts import MountPoint
+from sdstop.collectors.block.readings import BlockDevice, BlockLink, MountPoint
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.expression import expression
 from sdstop.core.host import Absent, Host, Malformed

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Annotated, ClassVar
 
+from sdstop.collectors.block.readings import MountPoint
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.host import Absent, Host, Malformed
-from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
-from sdstop.core.model import Fact, Label, Name, Reading, Source
 from sdstop.core.retention import mount_table
-from sdstop.readings.device_names import unstable
 
 MOUNTS = ("/proc/self/mounts", "/proc/mounts")
 """The same table; archives have one or the other."""
@@ -21,47 +18,6 @@ _COLUMNS = 3
 """Minimum columns of a line: device or server, mount point, and type."""
 ACCESS = frozenset({"ro", "rw", "emergency_ro", "shutdown"})
 _REMOTE = frozenset({"nfs", "nfs4", "cifs", "smb3", "ceph", "glusterfs", "9p", "lustre", "beegfs"})
-
-
-class MountPoint(Reading, frozen=True, kw_only=True):
-    """A mount point of a file system on a device, in a ZFS pool or on a server, from /proc/mounts.
-
-    Bind mounts are mount points of the same file system. File systems without storage (proc, tmpfs) are left out.
-    """
-
-    family: ClassVar[str] = "mount_point"
-    title: ClassVar[str] = "Mounted file systems"
-    exported: ClassVar[bool] = False
-    rows_of = Source("{origin}", " {point} ")
-    things: ClassVar = {
-        "mount": Identity(ThingKind.MOUNT, Naming.MOUNT, "{point}"),
-        "device": Identity(None, Naming.LINK, "{device:dev}", aliases=(("{kernel}", Naming.DEV),)),
-        "dataset": Identity(ThingKind.FILESYSTEM, Naming.ZFS),
-        "server": Identity(ThingKind.PEER, Naming.ADDRESS),
-    }
-    joins = (
-        Join("mount", "device|dataset", Relation.STORED),
-        Join("mount", "server", Relation.SERVED),
-    )
-
-    point: Annotated[str, Label("Mount point", "Directory", names=Name.PATH)]
-    filesystem: Annotated[str, Fact("Type", "ext4, xfs, zfs, nfs4 ...", plain=True)]
-    device: Annotated[str | None, Fact("Device", "Path of its device", names=Name.DEVICE)] = None
-    dataset: Annotated[str | None, Fact("Dataset", "ZFS dataset", names=Name.VOLUME)] = None
-    server: Annotated[str | None, Fact("Server", "Host that serves it", names=Name.HOST)] = None
-    access: Annotated[
-        str | None,
-        Fact("Access", "rw, ro, and with some kernels emergency_ro or shutdown after an error", plain=True),
-    ] = None
-    log: Annotated[
-        str | None, Fact("Log", "Path of the device of an external log (XFS)", export=False, names=Name.DEVICE)
-    ] = None
-    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
-
-    @property
-    def kernel(self) -> str | None:
-        """Kernel name of the device, if its path has it."""
-        return self.device.removeprefix("/dev/") if self.device is not None and unstable(self.device) else None
 
 
 def parse(text: str, origin: str) -> Iterator[MountPoint]:

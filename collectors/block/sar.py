@@ -6,17 +6,17 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Annotated, Any, ClassVar
+from typing import Any
 
 from msgspec import Struct
 
+from sdstop.collectors.block.readings import DiskDay
 from sdstop.core import collector as core
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.expression import expression
 from sdstop.core.form import Form
 from sdstop.core.host import Absent, Host, Malformed
-from sdstop.core.joins import Identity, Naming, ThingKind
-from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
+from sdstop.core.model import Reading
 from sdstop.core.text import added, json_number, json_text
 from sdstop.readings import service
 from sdstop.readings.service import Service
@@ -31,37 +31,6 @@ from sdstop.readings.sysstat import (
     unseparated,
     without_host,
 )
-
-
-class DiskDay(Reading, frozen=True, kw_only=True):
-    """Activity of a disk over the time recorded by sysstat, from intervals of several minutes.
-
-    `since` and `to` are times of day as printed, in the node's time zone.
-    """
-
-    family: ClassVar[str] = "disk_day"
-    title: ClassVar[str] = "Disk statistics recorded by sar"
-    exported: ClassVar[bool] = False
-    rows_of = Source("{origin}", " {device} ")
-    things: ClassVar = {
-        "device": Identity(ThingKind.DEVICE, Naming.DEV),
-    }
-
-    device: Annotated[str, Label("Device", "Name in the output of sar: sda, or dev8-0", names=Name.DEVICE)]
-    intervals: Annotated[int, Metric("Intervals", "Number of recorded intervals")]
-    since: Annotated[str, Fact("From", "End of the first interval", plain=True)]
-    to: Annotated[str, Fact("To", "End of the last interval", plain=True)]
-    busy: Annotated[float, Metric("Busy", "Mean share of time with a request in flight", "ratio")]
-    busy_most: Annotated[
-        float, Metric("At most", "Share of time with a request in flight in the busiest interval", "ratio")
-    ]
-    busy_at: Annotated[str, Fact("At", "End of the busiest interval", plain=True)]
-    wait: Annotated[float | None, Metric("await", "Mean time of a request", "seconds")]
-    wait_most: Annotated[float | None, Metric("At most", "Longest mean time of an interval", "seconds")]
-    requests: Annotated[float, Metric("tps", "Mean requests per second", "per_second")]
-    bytes: Annotated[float | None, Metric("Bytes", "Mean bytes read and written per second", "bytes_per_second")]
-    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
-
 
 _MOVED = {"rkB/s": 1024, "wkB/s": 1024, "rd_sec/s": 512, "wr_sec/s": 512, "rMB/s": 1 << 20, "wMB/s": 1 << 20}
 _SADF = {"rkB": "rkB/s", "wkB": "wkB/s", "util-percent": "%util", "util": "%util", "rd_sec": "", "wr_sec": ""}

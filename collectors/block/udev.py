@@ -8,11 +8,10 @@ from typing import Any
 
 from msgspec import Struct
 
+from sdstop.collectors.block.readings import UDEV
 from sdstop.core.host import Host, TimedOut, Unreadable
 from sdstop.readings.disk import device_name
 
-UDEV = "/run/udev/data"
-"""Folder of udev's database, one file for each device."""
 QUESTION = "udev.block"
 """Recorded query, used where the database is out of sight."""
 PROPERTIES = ("ID_WWN", "ID_WWN_WITH_EXTENSION", "ID_SERIAL_SHORT", "ID_SCSI_SERIAL", "ID_PATH", "DEVLINKS")

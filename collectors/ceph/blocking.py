@@ -7,35 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Annotated, ClassVar
 
 from sdstop.collectors.ceph.answers import as_object, list_of, part_of
 from sdstop.core.expression import expression
 from sdstop.core.host import Malformed
-from sdstop.core.joins import Identity, Naming, ThingKind
-from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
 from sdstop.core.text import json_whole
 
 _LINE = expression(r"^ *(\d{1,7}) +(\d{1,9}) *$", re.MULTILINE)
-
-
-class CephBlocker(Reading, frozen=True, kw_only=True):
-    """OSD without which placement groups cannot finish peering, so that they serve no I/O."""
-
-    family: ClassVar[str] = "ceph_blocker"
-    title: ClassVar[str] = "OSDs that block placement groups"
-    rows_of = Source("{origin}", "num_blocked")
-    things: ClassVar = {"cluster": Identity(ThingKind.CLUSTER, Naming.CLUSTER)}
-
-    cluster: Annotated[str, Label("Cluster", "Name of the cluster", names=Name.VOLUME)]
-    number: Annotated[int, Label("OSD", "Number of the OSD")]
-    blocked: Annotated[int, Metric("Blocked", "Placement groups that wait for the OSD")]
-    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
-
-    @property
-    def osd(self) -> str:
-        """`osd.3`."""
-        return f"osd.{self.number}"
 
 
 def parse(text: str) -> Iterator[tuple[int, int]]:

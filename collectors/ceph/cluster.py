@@ -11,10 +11,9 @@ from msgspec import Struct, structs
 from sdstop.collectors.ceph import answers as ceph
 from sdstop.collectors.ceph import blocking, printed
 from sdstop.collectors.ceph.answers import CephStatus
-from sdstop.collectors.ceph.blocking import CephBlocker
 from sdstop.collectors.ceph.health import Check
 from sdstop.collectors.ceph.local import folders
-from sdstop.collectors.ceph.readings import CephCheck
+from sdstop.collectors.ceph.readings import CephBlocker, CephCheck
 from sdstop.collectors.ceph.tool import (
     CONFIG,
     CONFIG_FILE,

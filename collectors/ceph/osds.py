@@ -12,7 +12,7 @@ from sdstop.collectors.ceph.answers import Osd
 from sdstop.collectors.ceph.health import Check
 from sdstop.collectors.ceph.local import HOSTNAME, KIND, MOUNTS, local_osds
 from sdstop.collectors.ceph.osd_map import CrushRule, OsdMap, OsdPool, PoolUsage, placed
-from sdstop.collectors.ceph.readings import CephPool
+from sdstop.collectors.ceph.readings import UNPLACED, CephPool
 from sdstop.collectors.ceph.tool import (
     CONFIG,
     CONFIG_FILE,
@@ -67,7 +67,9 @@ def read(host: Host) -> Iterable[Reading]:
         except Absent:
             if "perf" in answers:
                 key, text = query_monitors(host, ceph.PERF, answers["perf"])
-                return [*_carried(host, here), *osd_perf.services(osd_perf.parse(text), {}, key)]
+                alone = osd_perf.parse(text)
+                devices = () if here else (_alone(number, wait, key) for number, wait in alone.items())
+                return [*_carried(host, here), *devices, *osd_perf.services(alone, {}, key)]
             if not here:
                 raise
             return list(_carried(host, here))
@@ -247,6 +249,15 @@ def _device(osd: Osd, known: _Map, wait: float | None, codes: Sequence[str], dis
         local=disk,
         origin=known.key,
     )
+
+
+def _alone(number: int, wait: float, key: str) -> ClusterDevice:
+    """Return an OSD of which only the latency is known."""
+    return ClusterDevice(
+        cluster=KIND, node=UNPLACED, device=f"osd.{number}", ident=None, pool=None, name=None, path=None, original=None,
+        state=None, healthy=None, media=None, model=None, serial=None, capacity=None, used=None, read_wait=None,
+        write_wait=wait or None, origin=key, needle=f"{number} ",
+    )  # fmt: skip
 
 
 def _silent_manager(known: _Map) -> ClusterNode:

@@ -9,6 +9,8 @@ from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
 
 DAEMONS = "ceph.daemons"
 """Question for the daemons of this node that run."""
+UNPLACED = "unknown"
+"""Node of OSDs whose latencies alone were recorded."""
 _CLUSTER = Label("Cluster", "Name of the cluster", names=Name.VOLUME)
 _ORIGIN = Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)
 
@@ -146,3 +148,22 @@ class CephDaemon(Reading, frozen=True, kw_only=True):
     def name(self) -> str:
         """Name used in findings."""
         return f"{self.cluster}/{self.node}/{self.daemon}"
+
+
+class CephBlocker(Reading, frozen=True, kw_only=True):
+    """OSD without which placement groups cannot finish peering, so that they serve no I/O."""
+
+    family: ClassVar[str] = "ceph_blocker"
+    title: ClassVar[str] = "OSDs that block placement groups"
+    rows_of = Source("{origin}", "num_blocked")
+    things: ClassVar = {"cluster": Identity(ThingKind.CLUSTER, Naming.CLUSTER)}
+
+    cluster: Annotated[str, Label("Cluster", "Name of the cluster", names=Name.VOLUME)]
+    number: Annotated[int, Label("OSD", "Number of the OSD")]
+    blocked: Annotated[int, Metric("Blocked", "Placement groups that wait for the OSD")]
+    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
+
+    @property
+    def osd(self) -> str:
+        """`osd.3`."""
+        return f"osd.{self.number}"

@@ -3,47 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, ClassVar
 
 from sdstop.collectors.devicemapper.dmtable import SECTOR, Segment
+from sdstop.collectors.devicemapper.readings import ChecksummedDevice
 from sdstop.core.expression import expression
-from sdstop.core.joins import Identity, Naming, ThingKind
-from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, State
 
 TARGETS = ("integrity", "verity")
 UNREAD = "not understood"
 _INTEGRITY = expression(r"(\d{1,20})(?: (\d{1,20}) (\d{1,20}|-))?", re.ASCII)
 _VERITY = {"V": "ok", "C": "corrupted"}
-
-
-class ChecksummedDevice(Reading, frozen=True, kw_only=True):
-    """A device whose data has checksums (dm-integrity) or a hash tree (dm-verity), from `dmsetup status`.
-
-    `state`: ok, corrupted (dm-verity found a wrong block since it was activated), or not understood. dm-integrity
-    counts mismatches since its activation; reads of these sectors fail.
-    """
-
-    family: ClassVar[str] = "checksummed_device"
-    title: ClassVar[str] = "Checksummed devices"
-    rows_of = Source("{where}", "{needle}")
-    things: ClassVar = {
-        "device": Identity(ThingKind.DEVICE, Naming.DEV, aliases=(("mapper/{mapping}", Naming.LINK),)),
-    }
-
-    volume: Annotated[str, Label("Volume", "GROUP/VOLUME of LVM, otherwise the mapping's name", names=Name.VOLUME)]
-    mapping: Annotated[str, Fact("Mapping", "Name in /dev/mapper", names=Name.MAPPING)]
-    kind: Annotated[str, Fact("Kind", "integrity or verity", plain=True)]
-    state: Annotated[str, State("State", "State of the data: ok, corrupted")]
-    device: Annotated[str | None, Fact("Device", "Kernel name", names=Name.DEVICE)] = None
-    mismatches: Annotated[
-        int | None, Metric("Mismatches", "Sectors with wrong checksums since activation", kind=Kind.COUNTER)
-    ] = None
-    size: Annotated[int | None, Metric("Size", "Size of the data", "bytes")] = None
-    recalculated: Annotated[
-        int | None, Metric("Recalculated", "Position of the running calculation of checksums", "bytes")
-    ] = None
-    where: Annotated[str, Fact("Where", "Key of its evidence", export=False, names=Name.EVIDENCE)] = ""
-    needle: Annotated[str, Fact("Needle", "Text that marks its line", export=False, names=Name.EVIDENCE)] = ""
 
 
 def parse(target: str, text: str) -> tuple[str, int | None, int | None, int | None]:

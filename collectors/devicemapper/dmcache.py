@@ -10,17 +10,16 @@ from sdstop.collectors.devicemapper import flashcache_status as flashcache
 from sdstop.collectors.devicemapper.cache_status import CUT, UNKNOWN, cache, counts_blocks, writecache
 from sdstop.collectors.devicemapper.dmsetup import (
     FLASHCACHES,
-    INFO,
     PARTITIONS,
     ROOT,
     STATUS,
-    TABLE,
     DmsetupOutput,
     MappingNames,
     of_others,
     output,
 )
 from sdstop.collectors.devicemapper.dmtable import Segment
+from sdstop.collectors.devicemapper.readings import INFO, TABLE
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Host, Malformed, TimedOut, Unreadable

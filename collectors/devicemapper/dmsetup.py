@@ -8,6 +8,8 @@ from functools import cached_property
 from msgspec import Struct
 
 from sdstop.collectors.devicemapper import dmtable
+from sdstop.collectors.devicemapper.readings import INFO
+from sdstop.collectors.devicemapper.volume_readings import mapped
 from sdstop.core.evidence import command_key
 from sdstop.core.expression import expression
 from sdstop.core.form import Form
@@ -16,9 +18,7 @@ from sdstop.core.refusal import refusal
 from sdstop.readings.disk import device_name
 
 STATUS = ("dmsetup", "status", "--noflush")
-TABLE = ("dmsetup", "table")
 FLASHCACHES = ("dmsetup", "table", "--target", "flashcache")
-INFO = ("dmsetup", "info", "-c", "--noheadings", "--separator", ":")
 PARTITIONS = "/proc/partitions"
 BLOCK = "/sys/block"
 ROOT = "root: device mapper requires it"
@@ -145,7 +145,7 @@ class MappingNames:
             return self._numbers.get(told) or self._number(told)
         path = told.removeprefix("/dev/")
         group, _, name = path.partition("/")
-        known = self.mappings.get(name if group == "mapper" else dmtable.mapped(group, name))
+        known = self.mappings.get(name if group == "mapper" else mapped(group, name))
         if name and known is not None:
             return known.device
         return self._host.target(told) or path

@@ -192,8 +192,3 @@ def volume(name: str, uuid: str | None) -> str:
         return name
     parts = [part.replace("\0", "-") for part in name.replace("--", "\0").split("-")]
     return f"{parts[0]}/{'-'.join(parts[1:])}" if len(parts) > 1 and all(parts) else name
-
-
-def mapped(group: str, logical: str) -> str:
-    """Return the LVM mapping name of a volume; the inverse of `volume`."""
-    return f"{group.replace('-', '--')}-{logical.replace('-', '--')}"

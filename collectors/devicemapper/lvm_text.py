@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated, ClassVar
 
 from sdstop.collectors.devicemapper.dmsetup import recorded
-from sdstop.collectors.devicemapper.dmtable import mapped
-from sdstop.collectors.devicemapper.lvm import LogicalVolume
 from sdstop.collectors.devicemapper.lvm_report import FORMS, LOST, rows, size
-from sdstop.collectors.devicemapper.snapshots import VolumeSnapshot
-from sdstop.collectors.devicemapper.thin_pools import ThinPool
+from sdstop.collectors.devicemapper.volume_readings import (
+    LogicalVolume,
+    PhysicalVolume,
+    ThinPool,
+    VolumeGroup,
+    VolumeSnapshot,
+    mapped,
+)
 from sdstop.core.collector import ONCE, Collector, Need
 from sdstop.core.host import Absent, Host, Malformed
-from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
-from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
+from sdstop.core.model import Reading
 from sdstop.core.recorded import RecordedOutput, outputs
 from sdstop.core.table import Row
 from sdstop.core.text import decimal, whole
@@ -39,50 +41,6 @@ _POOL_STATES = {
     "ok": "ok", "out of data": "out of data space", "read-only metadata": "read-only", "failed": "failed",
 }  # fmt: skip
 """State of a thin pool by its health."""
-
-
-class VolumeGroup(Reading, frozen=True, kw_only=True):
-    """A volume group of LVM, from recorded output of vgs, or of pvs alone."""
-
-    family: ClassVar[str] = "volume_group"
-    title: ClassVar[str] = "Volume groups"
-    rows_of = Source("{told}", "{group}")
-    things: ClassVar = {
-        "group": Identity(ThingKind.POOL, Naming.LINK),
-    }
-
-    group: Annotated[str, Label("Group", "Name of the volume group", names=Name.VOLUME)]
-    partial: Annotated[int | None, Metric("Partial", "Whether physical volumes of the volume group are missing")]
-    pvs: Annotated[int | None, Metric("PVs", "Number of physical volumes", setting=True)]
-    lvs: Annotated[int | None, Metric("LVs", "Number of logical volumes", setting=True)]
-    size: Annotated[int | None, Metric("Size", "Size of the volume group", "bytes", setting=True)]
-    free: Annotated[int | None, Metric("Free", "Unallocated space of the volume group", "bytes")]
-    told: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)]
-
-
-class PhysicalVolume(Reading, frozen=True, kw_only=True):
-    """A physical volume of LVM, from recorded output of pvs."""
-
-    family: ClassVar[str] = "physical_volume"
-    title: ClassVar[str] = "Physical volumes"
-    rows_of = Source("{told}", "{device}")
-    things: ClassVar = {
-        "link": Identity(None, Naming.LINK),
-        "group": Identity(ThingKind.POOL, Naming.LINK),
-    }
-    joins = (Join("group", "link", Relation.STORED),)
-
-    device: Annotated[str, Label("Device", "Path of the device, or how LVM names a missing one", names=Name.DEVICE)]
-    group: Annotated[str | None, Fact("Group", "Volume group; absent if the device is in none", names=Name.VOLUME)]
-    missing: Annotated[int | None, Metric("Missing", "Whether LVM does not find the device")]
-    size: Annotated[int | None, Metric("Size", "Size of the physical volume", "bytes", setting=True)]
-    free: Annotated[int | None, Metric("Free", "Unallocated space of the physical volume", "bytes")]
-    told: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)]
-
-    @property
-    def link(self) -> str | None:
-        """The name below /dev."""
-        return None if self.missing else self.device.removeprefix("/dev/")
 
 
 class _UnnamedReport(Malformed):

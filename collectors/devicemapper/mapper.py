@@ -2,66 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Annotated, ClassVar
+import time
+from collections.abc import Callable, Iterable
 
 from sdstop.collectors.devicemapper import dmtable
-from sdstop.collectors.devicemapper.dmsetup import FORMS, INFO, NAME, PARTITIONS, ROOT, TABLE, output
+from sdstop.collectors.devicemapper.dmsetup import FORMS, NAME, PARTITIONS, ROOT, output
 from sdstop.collectors.devicemapper.dmtable import Segment
+from sdstop.collectors.devicemapper.readings import INFO, TABLE, MappedDevice
 from sdstop.core.collector import SLOW, Collector, Command, Need
-from sdstop.core.evidence import command_key
 from sdstop.core.form import Form
 from sdstop.core.host import Absent, Host
-from sdstop.core.joins import GroupKind, Identity, Naming, Peers, Stated, ThingKind
-from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
+from sdstop.core.model import Reading
 from sdstop.core.text import whole
 
 BLOCK = "/sys/block"
-
-
-class MappedDevice(Reading, frozen=True):
-    """A device mapper device, from `dmsetup table` and `dmsetup info`."""
-
-    family: ClassVar[str] = "mapped_device"
-    title: ClassVar[str] = "Device mapper devices"
-    rows_of = Source(command_key(TABLE), "{mapping}:")
-    fields_of = dict.fromkeys(("volume", "device"), Source(command_key(INFO), "{mapping}:"))
-    things: ClassVar = {
-        "device": Identity(
-            Stated(
-                "targets",
-                {
-                    **dict.fromkeys(("linear", "striped", "raid", "thin", "snapshot", "crypt"), ThingKind.VOLUME),
-                    **dict.fromkeys(("cache", "writecache", "flashcache"), ThingKind.CACHE),
-                    "thin-pool": ThingKind.POOL,
-                    "multipath": ThingKind.MULTIPATH_MAP,
-                },
-                ThingKind.DEVICE,
-            ),
-            Naming.DEV,
-            aliases=(("mapper/{mapping}", Naming.LINK), ("{volume}", Naming.LINK)),
-        ),
-    }
-    peers = (
-        Peers(
-            kind=Stated("targets", {"striped": GroupKind.COLUMNS, "multipath": GroupKind.PATHS}),
-            upper="device",
-        ),
-    )
-    traits: ClassVar = {"layout": "targets"}
-
-    mapping: Annotated[str, Label("Mapping", "Name in /dev/mapper", names=Name.MAPPING)]
-    volume: Annotated[str, Fact("Volume", "GROUP/VOLUME of LVM, otherwise the name of the mapping", names=Name.VOLUME)]
-    device: Annotated[str | None, Fact("Device", "Kernel name", names=Name.DEVICE)]
-    targets: Annotated[
-        str, Fact("Targets", "Targets of its segments, separated by commas: linear, raid, crypt, cache", plain=True)
-    ]
-    segments: Annotated[int, Metric("Segments", "Number of segments", setting=True)]
-    size: Annotated[int, Metric("Size", "Size of the mapping", "bytes", setting=True)]
-    delay: Annotated[
-        float | None,
-        Metric("Delay", "Longest time for which a delay target holds back requests", "seconds", setting=True),
-    ] = None
 
 
 def read(host: Host) -> Iterable[Reading]:
@@ -69,7 +23,7 @@ def read(host: Host) -> Iterable[Reading]:
 
     Raises Denied without root, Absent without dmsetup.
     """
-    if not fingerprint(host) and not host.recorded("dmsetup"):
+    if not any(name.startswith("dm-") for name in host.names(BLOCK)) and not host.recorded("dmsetup"):
         return
     tables = output(host, TABLE, "table")
     known = _known(host)
@@ -113,9 +67,33 @@ def _known(host: Host) -> dict[str, dmtable.Mapping]:
     return {name: mapping for each in said for name, mapping in dmtable.mappings(each.text).items()}
 
 
-def fingerprint(host: Host) -> tuple[str, ...]:
-    """Return the kernel names of all device mapper devices."""
-    return tuple(name for name in host.names(BLOCK) if name.startswith("dm-"))
+class TableMark:
+    """Mark that changes with the device mapper devices, and with each event of the kernel's devices (uevent).
+
+    A table that is loaded without a new name or size is shown by nothing else: the device resumes with an event
+    (drivers/md/dm.c: dm_kobject_uevent), and all events share one number. That number counts once in PACE seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Start without a number; `clock` returns seconds."""
+        self._clock = clock
+        self._number: str | None = None
+        self._at = 0.0
+
+    def __call__(self, host: Host) -> tuple[str | None, ...]:
+        """Return the kernel names of the devices, and the number; without devices nothing else is read."""
+        names = tuple(name for name in host.names(BLOCK) if name.startswith("dm-"))
+        if not names:
+            return ()
+        number, now = host.maybe(EVENTS), self._clock()
+        if number != self._number and (self._number is None or now - self._at >= PACE):
+            self._number, self._at = number, now
+        return (self._number, *names)
+
+
+EVENTS = "/sys/kernel/uevent_seqnum"
+PACE = 5.0
+"""Minimum number of seconds between two runs because of events."""
 
 
 TABLE_FORM = Form(
@@ -143,10 +121,11 @@ MAPPER = Collector(
             ROOT,
         ),
         Need("cmd:dmsetup *", "fallback in another format, from captures only; never run on a live node"),
+        Need(EVENTS, "whether devices had events: a table may have been loaded", everyone=True),
         Need(PARTITIONS, "kernel names by major and minor number, as tables have them"),
     ),
     SLOW,
     deadline=10.0,
-    fingerprint=fingerprint,
+    fingerprint=TableMark(),
     forms=(*FORMS, TABLE_FORM),
 )

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, ClassVar
 
 from msgspec import Struct
 
 from sdstop.collectors.devicemapper import dmtable
 from sdstop.collectors.devicemapper.dmsetup import MappingNames
+from sdstop.collectors.devicemapper.readings import MultipathPath, MultipathState
 from sdstop.core.expression import expression
 from sdstop.core.host import Malformed
-from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
-from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
+from sdstop.core.model import Reading
 
 TARGET = "multipath"
 TABLE = ("dmsetup", "table", "--target", TARGET)
@@ -21,74 +20,10 @@ QUEUES = "queue_if_no_path"
 MAP_UUID = "mpath-"
 """Beginning of the UUIDs of multipath maps (libmultipath/devmapper.h)."""
 ACTIVE, FAILED = "active", "failed"
+UNNAMED = "multipathd"
+"""Name of the map of paths whose maps are unknown: all that multipathd lists."""
 _STATES = {"A": ACTIVE, "F": FAILED}
 _GROUPS = {"A": "active", "E": "enabled", "D": "disabled"}
-
-
-class MultipathState(Reading, frozen=True):
-    """A multipath map: how many of its paths work, one row each."""
-
-    family: ClassVar[str] = "multipath_state"
-    title: ClassVar[str] = "Multipath maps"
-    rows_of = Source("{origin}", "{needle}")
-    things: ClassVar = {
-        "device": Identity(
-            ThingKind.MULTIPATH_MAP,
-            Naming.DEV,
-            aliases=(("mapper/{mapping}", Naming.LINK), ("{mapping}", Naming.LINK)),
-        ),
-    }
-
-    mapping: Annotated[str, Label("Map", "Name in /dev/mapper", names=Name.MAPPING)]
-    device: Annotated[str | None, Fact("Device", "Kernel name", names=Name.DEVICE)]
-    paths: Annotated[int | None, Metric("Paths", "Number of paths; absent if the status is not understood")]
-    active: Annotated[int | None, Metric("Active paths", "Paths that the kernel uses or can use")]
-    queues: Annotated[
-        int | None, Metric("Queues", "Whether requests wait while no path works (queue_if_no_path); 0: they fail")
-    ]
-    origin: Annotated[str, Fact("Origin", "Key of its evidence", export=False, names=Name.EVIDENCE)] = ""
-    needle: Annotated[str, Fact("Needle", "Text that marks its line", export=False, names=Name.EVIDENCE)] = ""
-    read_only: Annotated[
-        int | None, Metric("Read-only", "Whether multipath shows it as read-only (wp=ro)", export=False)
-    ] = None
-
-
-class MultipathPath(Reading, frozen=True):
-    """A path of a multipath map, one row each."""
-
-    family: ClassVar[str] = "multipath_path"
-    title: ClassVar[str] = "Multipath paths"
-    rows_of = Source("{origin}", " {number} ")
-    things: ClassVar = {
-        "device": Identity(None, Naming.DEV),
-        "path": Identity(ThingKind.PATH, Naming.DEV),
-    }
-    joins = (Join("device", "path", Relation.PATH),)
-
-    mapping: Annotated[str, Label("Map", "Name in /dev/mapper", names=Name.MAPPING)]
-    number: Annotated[str, Label("Number", "Major and minor number of the path's device", plain=True)]
-    path: Annotated[str | None, Fact("Path", "Kernel name of the path's device", names=Name.DEVICE)]
-    device: Annotated[str | None, Fact("Device", "Kernel name of the map", names=Name.DEVICE)]
-    state: Annotated[str, State("State", "State of the path in the kernel: active, failed")]
-    group: Annotated[int, Metric("Group", "Its priority group, counted from 1", export=False)]
-    group_state: Annotated[
-        str | None, State("Group state", "State of its priority group: active, enabled, disabled", detail=True)
-    ]
-    fails: Annotated[int | None, Metric("Failures", "How often the path has failed since the table was loaded")]
-    origin: Annotated[str, Fact("Origin", "Key of its evidence", export=False, names=Name.EVIDENCE)] = ""
-    access: Annotated[
-        str | None,
-        Fact(
-            "Access",
-            "Access by the array (ALUA): active/optimized, active/non-optimized, standby ...",
-            export=False,
-            plain=True,
-            detail=True,
-        ),
-    ] = None
-    priority: Annotated[
-        int | None, Metric("Priority", "Priority of its group as multipathd prints it", export=False, detail=True)
-    ] = None
 
 
 class PathStatus(Struct, frozen=True):

@@ -22,7 +22,8 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct, field
 
-from sdstop.collectors.devicemapper.multipath import ACTIVE, FAILED, QUEUES, MultipathPath, MultipathState
+from sdstop.collectors.devicemapper.multipath import ACTIVE, FAILED, QUEUES
+from sdstop.collectors.devicemapper.readings import MultipathPath, MultipathState
 from sdstop.core.collector import Collector, Need
 from sdstop.core.expression import expression
 from sdstop.core.form import Form

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
-
 from sdstop.collectors.devicemapper.dmtable import Segment
+from sdstop.collectors.devicemapper.readings import MappedTarget
 from sdstop.core.expression import expression
-from sdstop.core.joins import Identity, Naming, ThingKind
-from sdstop.core.model import Fact, Label, Name, Reading, Source, State
 
 FAILED, READ_ONLY, WORKING, UNKNOWN = "failed", "read-only", "working", "unknown"
 
@@ -21,28 +18,6 @@ _STATELESS = frozenset({
 _FAILS = frozenset({"Fail", "Error", "Invalid"})
 _ERA = expression(r"\d{1,9} \d{1,12}/\d{1,12} \d{1,12} (?:\d{1,20}|-)")
 _CLONE = expression(r"\d{1,9} \d{1,12}/\d{1,12} \d{1,12} \d{1,20}/\d{1,20} \d{1,12} \d .*(?P<mode>rw|ro)")
-
-
-class MappedTarget(Reading, frozen=True, kw_only=True):
-    """Segment with a state that no other family has, from `dmsetup status`: of era, clone, and unknown targets.
-
-    `state`: working, read-only (its metadata cannot be changed), failed (no I/O passes), or unknown.
-    """
-
-    family: ClassVar[str] = "mapped_target"
-    title: ClassVar[str] = "Other mapped targets"
-    rows_of = Source("{where}", "{needle}")
-    things: ClassVar = {
-        "device": Identity(ThingKind.DEVICE, Naming.DEV, aliases=(("mapper/{mapping}", Naming.LINK),)),
-    }
-
-    mapping: Annotated[str, Label("Mapping", "Name in /dev/mapper", names=Name.MAPPING)]
-    start: Annotated[int, Label("Start", "First sector of the segment")]
-    target: Annotated[str, Fact("Target", "Name of the target", plain=True)]
-    state: Annotated[str, State("State", "State of the target: working, read-only, failed, unknown")]
-    device: Annotated[str | None, Fact("Device", "Kernel name", names=Name.DEVICE)] = None
-    where: Annotated[str, Fact("Where", "Key of its evidence", export=False, names=Name.EVIDENCE)] = ""
-    needle: Annotated[str, Fact("Needle", "Text that marks its line", export=False, names=Name.EVIDENCE)] = ""
 
 
 def has_state(target: str) -> bool:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Annotated, ClassVar
 
 from msgspec import Struct
 
 from sdstop.collectors.devicemapper.dmtable import SECTOR, Segment
+from sdstop.collectors.devicemapper.volume_readings import MappedRaidState
 from sdstop.core.expression import expression
 from sdstop.core.host import Malformed
-from sdstop.core.joins import Identity, Naming, ThingKind
-from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
+from sdstop.core.model import Reading
 from sdstop.core.text import whole
 from sdstop.readings.mismatch import Mismatch
 from sdstop.readings.rebuild import Rebuild
@@ -24,58 +23,6 @@ _LETTERS = {"raid": frozenset("AaD-"), "mirror": frozenset("AFDSRU"), "striped":
 ACTIONS = frozenset({"idle", "frozen", "resync", "recover", "check", "repair", "reshape"})
 """Actions of the target raid (drivers/md/dm-raid.c: sync_str)."""
 _MIRROR, STRIPED = "mirror", "striped"
-
-
-class MappedRaidState(Reading, frozen=True, kw_only=True):
-    """A raid volume of LVM or device mapper, from `dmsetup status`; md's code works below it, but not in mdstat.
-
-    `health` has a letter for each member. Target raid: A in sync, a not in sync, D failed, - missing. Target mirror: A
-    alive, D a write failed, F a flush failed, S a synchronization failed, R a read failed, U unknown. Target striped,
-    which has no redundancy: D had an I/O error since the volume was activated. None: the line is not understood. `done`
-    and `total` are the progress of `action`, for a mirror in regions. `copies` and `far` are those of a raid10.
-    """
-
-    family: ClassVar[str] = "mapped_raid_state"
-    title: ClassVar[str] = "State of LVM RAID volumes"
-    rows_of = Source("{origin}", "{needle}")
-    things: ClassVar = {
-        "device": Identity(
-            ThingKind.VOLUME, Naming.DEV, aliases=(("mapper/{mapping}", Naming.LINK), ("{volume}", Naming.LINK))
-        ),
-    }
-
-    mapping: Annotated[str, Label("Mapping", "Name in /dev/mapper", names=Name.MAPPING)]
-    volume: Annotated[str, Fact("Volume", "GROUP/VOLUME of LVM, otherwise the name of the mapping", names=Name.VOLUME)]
-    device: Annotated[str | None, Fact("Device", "Kernel name", names=Name.DEVICE)] = None
-    level: Annotated[str | None, Fact("Level", "raid1, raid5_ls, raid6_zr, raid10, mirror ...", plain=True)] = None
-    health: Annotated[
-        str | None, Fact("Health", "A letter for each member: A in sync, a not in sync, D failed", plain=True)
-    ] = None
-    members: Annotated[int | None, Metric("Members", "Number of members", setting=True)] = None
-    failed: Annotated[int | None, Metric("Failed", "Members that failed or are missing")] = None
-    stale: Annotated[int | None, Metric("Not in sync", "Members that work and are not in sync")] = None
-    action: Annotated[str | None, State("Action", "Action: idle, frozen, resync, recover, check, repair, reshape")] = (
-        None
-    )
-    done: Annotated[int | None, Metric("Done", "Synchronized part", export=False)] = None
-    total: Annotated[int | None, Metric("Total", "Whole to be synchronized", export=False)] = None
-    mismatches: Annotated[
-        int | None, Metric("Mismatches", "Bytes that differed in the last check; 0 as well without a check", "bytes")
-    ] = None
-    journal: Annotated[str | None, Fact("Journal", "A write-through, a write-back, D failed", plain=True)] = None
-    copies: Annotated[int | None, Metric("Copies", "Copies that a raid10 keeps", export=False, setting=True)] = None
-    far: Annotated[bool, Metric("Far", "Whether these copies are far or offset", export=False)] = False
-    images: Annotated[
-        str | None, Fact("Images", "Devices of its members in order, separated by commas", names=Name.DEVICE)
-    ] = None
-    size: Annotated[int | None, Metric("Size", "Size of the volume", "bytes", export=False, setting=True)] = None
-    origin: Annotated[str, Fact("Origin", "Key of its evidence", export=False, names=Name.EVIDENCE)] = ""
-    needle: Annotated[str, Fact("Needle", "Text that marks its line", export=False, names=Name.EVIDENCE)] = ""
-
-    @property
-    def in_sync(self) -> bool:
-        """Whether every part is synchronized, as far as the progress shows."""
-        return self.done is not None and self.done == self.total
 
 
 class RaidStatus(Struct, frozen=True):

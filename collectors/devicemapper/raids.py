@@ -3,70 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import Annotated, ClassVar
 
+from sdstop.collectors.devicemapper.readings import BLOCK, MappedRaid
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.expression import expression
 from sdstop.core.host import Host
-from sdstop.core.joins import GroupKind, Identity, Join, Naming, Peers, Relation, Stated, ThingKind
-from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
 from sdstop.readings.disk import device_name
 
-BLOCK = "/sys/block"
 _PART = expression(r"(?P<whole>.+)_(?P<what>rimage|rmeta|mimage)_(?P<number>\d+)")
 """Names that LVM reserves for the parts of a raid volume (lib/misc/lvm-string.c)."""
 _GROUP = len("LVM-") + 32
 """Characters of a UUID that belong to the volume group."""
-
-
-class MappedRaid(Reading, frozen=True):
-    """A raid or mirror volume of LVM, with the device mapper devices that hold its images.
-
-    From dm/name and dm/uuid in sysfs (drivers/md/dm-sysfs.c), such as `vg0-home` and `vg0-home_rimage_0`. By these
-    names, its `sort` is mirror (type mirror, or two images with metadata), stripe (raid0, images without metadata)
-    or unknown.
-    """
-
-    family: ClassVar[str] = "mapped_raid"
-    title: ClassVar[str] = "LVM RAID volumes"
-    rows_of = Source(f"{BLOCK}/{{device}}/dm/name")
-    things: ClassVar = {
-        "device": Identity(ThingKind.VOLUME, Naming.DEV, aliases=(("mapper/{mapping}", Naming.LINK),)),
-        "images": Identity(ThingKind.DEVICE, Naming.DEV, many=True),
-    }
-    joins = (Join("device", "images", Relation.MEMBER),)
-    peers = (
-        Peers(
-            kind=Stated("sort", {"mirror": GroupKind.LEGS, "stripe": GroupKind.COLUMNS}, GroupKind.IMAGES),
-            upper="device",
-            member="images",
-        ),
-    )
-    traits: ClassVar = {"slots": "members", "copies": "copies", "balanced": "balanced"}
-
-    device: Annotated[str, Label("Device", "Kernel name", names=Name.DEVICE)]
-    mapping: Annotated[str, Fact("Mapping", "Name in /dev/mapper", names=Name.MAPPING)]
-    images: Annotated[str, Fact("Images", "Devices of its images in order, separated by commas", names=Name.DEVICE)]
-    members: Annotated[int, Metric("Images", "Number of images")]
-    metadata: Annotated[int, Metric("Metadata", "Number of images with metadata")]
-    mirrored: Annotated[bool, Metric("Mirror", "Whether the volume has the type mirror, without metadata")]
-
-    @property
-    def sort(self) -> str:
-        """`mirror`, `stripe` or `unknown`."""
-        if self.mirrored or self.members == self.metadata == 2:
-            return "mirror"
-        return "unknown" if self.metadata else "stripe"
-
-    @property
-    def copies(self) -> int | None:
-        """Images that carry the same writes; None if unknown."""
-        return {"mirror": self.members, "stripe": 1}.get(self.sort)
-
-    @property
-    def balanced(self) -> bool | None:
-        """False for mirrors: md below it reads a stream from one leg."""
-        return False if self.sort == "mirror" else None
 
 
 def read(host: Host) -> Iterable[MappedRaid]:

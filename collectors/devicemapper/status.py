@@ -14,14 +14,11 @@ from sdstop.collectors.devicemapper import (
     snapshots,
     thin_pools,
 )
-from sdstop.collectors.devicemapper.checksums import ChecksummedDevice
 from sdstop.collectors.devicemapper.dmsetup import (
     BLOCK,
-    INFO,
     PARTITIONS,
     ROOT,
     STATUS,
-    TABLE,
     DmsetupOutput,
     MappingNames,
     of_others,
@@ -29,11 +26,15 @@ from sdstop.collectors.devicemapper.dmsetup import (
     output,
 )
 from sdstop.collectors.devicemapper.dmtable import Segment
-from sdstop.collectors.devicemapper.multipath import MultipathPath, MultipathState
-from sdstop.collectors.devicemapper.other_targets import MappedTarget
-from sdstop.collectors.devicemapper.raid_volumes import MappedRaidState
-from sdstop.collectors.devicemapper.snapshots import VolumeSnapshot
-from sdstop.collectors.devicemapper.thin_pools import ThinPool, ThinVolume
+from sdstop.collectors.devicemapper.readings import (
+    INFO,
+    TABLE,
+    ChecksummedDevice,
+    MappedTarget,
+    MultipathPath,
+    MultipathState,
+)
+from sdstop.collectors.devicemapper.volume_readings import MappedRaidState, ThinPool, ThinVolume, VolumeSnapshot
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.expression import expression

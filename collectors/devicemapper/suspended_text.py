@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from sdstop.collectors.devicemapper import dmtable
-from sdstop.collectors.devicemapper.suspended import MappedState
+from sdstop.collectors.devicemapper.readings import MappedState
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.form import Form
 from sdstop.core.host import Absent, Host, Malformed

@@ -5,13 +5,11 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Sequence
-from typing import Annotated, ClassVar
 
 from sdstop.collectors.devicemapper.dmtable import SECTOR, Segment
+from sdstop.collectors.devicemapper.volume_readings import ThinPool, ThinVolume
 from sdstop.core.expression import expression
 from sdstop.core.host import Malformed
-from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
-from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
 from sdstop.core.text import whole
 
 POOLS = ("thin-pool", "vdo")
@@ -26,84 +24,6 @@ _VDO_MODES = {"normal": "ok", "read-only": "read-only", "recovering": "recoverin
 _BROKEN = {"Fail": "failed", "Error": "error"}
 _NO_SPACE = {"error_if_no_space": "fail", "queue_if_no_space": "wait"}
 _RATIO = expression(r"(\d{1,20})/(\d{1,20})", re.ASCII)
-
-
-class ThinPool(Reading, frozen=True, kw_only=True):
-    """A pool that gives space to its volumes when they are written, from `dmsetup status`.
-
-    `state`: ok, read-only, out of data space, failed (no I/O at all), error (the kernel could not read its state),
-    recovering (VDO), or not understood. A pool that needs a check has metadata that must be repaired offline. The
-    blocks are exact, the bytes are too if the table is known. Recorded output of lvs has only shares, no blocks.
-    """
-
-    family: ClassVar[str] = "thin_pool"
-    title: ClassVar[str] = "Thin pools"
-    remembered: ClassVar[bool] = True
-    rows_of = Source("{origin}", "{needle}")
-    things: ClassVar = {
-        "device": Identity(ThingKind.POOL, Naming.DEV, aliases=(("mapper/{mapping}", Naming.LINK),)),
-    }
-
-    pool: Annotated[str, Label("Pool", "GROUP/POOL of LVM, otherwise the name of the mapping", names=Name.VOLUME)]
-    mapping: Annotated[str, Fact("Mapping", "Name in /dev/mapper", names=Name.MAPPING)]
-    kind: Annotated[str, Fact("Kind", "thin-pool or vdo", plain=True)]
-    state: Annotated[str, State("State", "State of the pool: ok, read-only, out of data space, failed, error")]
-    device: Annotated[str | None, Fact("Device", "Kernel name", names=Name.DEVICE)] = None
-    blocks: Annotated[int | None, Metric("Blocks", "Data blocks of the pool", export=False)] = None
-    used_blocks: Annotated[int | None, Metric("Used blocks", "Allocated data blocks", export=False)] = None
-    size: Annotated[int | None, Metric("Size", "Data size of the pool", "bytes", setting=True)] = None
-    used: Annotated[int | None, Metric("Used", "Allocated data", "bytes")] = None
-    data_share: Annotated[
-        float | None, Metric("Data%", "Allocated share of the data, as lvs rounds it", "ratio", export=False)
-    ] = None
-    metadata_share: Annotated[
-        float | None, Metric("Meta%", "Used share of the metadata, as lvs rounds it", "ratio", export=False)
-    ] = None
-    metadata_size: Annotated[int | None, Metric("Metadata", "Size of the metadata", "bytes", setting=True)] = None
-    metadata_used: Annotated[int | None, Metric("Metadata used", "Used metadata", "bytes")] = None
-    needs_check: Annotated[int | None, Metric("Needs check", "Whether the metadata must be checked and repaired")] = (
-        None
-    )
-    no_space: Annotated[
-        str | None, Fact("Without space", "Fate of writes without space: wait (60 s by default) or fail", plain=True)
-    ] = None
-    origin: Annotated[str, Fact("Origin", "Key of its evidence", export=False, names=Name.EVIDENCE)] = ""
-    needle: Annotated[str, Fact("Needle", "Text that marks its line", export=False, names=Name.EVIDENCE)] = ""
-
-    @property
-    def filled(self) -> float | None:
-        """Share of the data space in use, 0..1."""
-        return self.used_blocks / self.blocks if self.used_blocks is not None and self.blocks else self.data_share
-
-    @property
-    def metadata_filled(self) -> float | None:
-        """Share of the metadata in use, 0..1."""
-        used, size = self.metadata_used, self.metadata_size
-        return used / size if used is not None and size else self.metadata_share
-
-
-class ThinVolume(Reading, frozen=True, kw_only=True):
-    """An active thin volume, from `dmsetup status`; its pool from `dmsetup table`."""
-
-    family: ClassVar[str] = "thin_volume"
-    title: ClassVar[str] = "Thin volumes"
-    crowded: ClassVar[bool] = True
-    rows_of = Source("{origin}", "{needle}")
-    things: ClassVar = {
-        "device": Identity(ThingKind.VOLUME, Naming.DEV, aliases=(("mapper/{mapping}", Naming.LINK),)),
-        "pool_device": Identity(ThingKind.POOL, Naming.DEV),
-    }
-    joins = (Join("device", "pool_device", Relation.STORED),)
-
-    volume: Annotated[str, Label("Volume", "GROUP/VOLUME of LVM, otherwise the mapping's name", names=Name.VOLUME)]
-    mapping: Annotated[str, Fact("Mapping", "Name in /dev/mapper", names=Name.MAPPING)]
-    state: Annotated[str, State("State", "State of the volume: ok, failed, error")]
-    device: Annotated[str | None, Fact("Device", "Kernel name", names=Name.DEVICE)] = None
-    pool_device: Annotated[str | None, Fact("Pool", "Kernel name of its pool", names=Name.DEVICE)] = None
-    size: Annotated[int | None, Metric("Size", "Size that users see", "bytes", setting=True)] = None
-    mapped: Annotated[int | None, Metric("Mapped", "Space that it uses in the pool, shared or not", "bytes")] = None
-    origin: Annotated[str, Fact("Origin", "Key of its evidence", export=False, names=Name.EVIDENCE)] = ""
-    needle: Annotated[str, Fact("Needle", "Text that marks its line", export=False, names=Name.EVIDENCE)] = ""
 
 
 def pool(segment: Segment, name: str, device: str | None, table: str, origin: str) -> ThinPool:

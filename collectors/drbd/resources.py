@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from sdstop.collectors.drbd import overview, status_text
 from sdstop.collectors.drbd.condition import faults, lacking_bytes, lost_bytes
-from sdstop.collectors.drbd.connections import DrbdConnection, connections, mismatches, quoted
+from sdstop.collectors.drbd.connections import connections, mismatches, quoted
+from sdstop.collectors.drbd.readings import DrbdConnection
 from sdstop.collectors.drbd.status import (
     GOOD_DISKS,
     JSON_FORM,

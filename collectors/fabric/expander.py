@@ -7,15 +7,13 @@ then resets the HBA. Queries are therefore rare and serial, and stop for a long 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Annotated, ClassVar
+from collections.abc import Sequence
 
 from sdstop.collectors.fabric import smp
+from sdstop.collectors.fabric.port_readings import PHY_COUNTERS, SasExpander, SasExpanderActivity
 from sdstop.core.evidence import command_key, slug
 from sdstop.core.expression import expression
 from sdstop.core.host import Absent, Failed, Host, Malformed, Output, TimedOut, Unreadable
-from sdstop.core.joins import Identity, Naming, ThingKind
-from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State, Unplaced
 from sdstop.core.text import whole
 
 PROMPT = 5.0
@@ -23,13 +21,6 @@ PROMPT = 5.0
 REST = 3600.0
 """Seconds without queries to an expander that did not respond."""
 
-COUNTERS: Mapping[str, str] = {
-    "invalid_dwords": "invalid_dword_count",
-    "disparity_errors": "running_disparity_error_count",
-    "sync_losses": "loss_of_dword_sync_count",
-    "reset_problems": "phy_reset_problem_count",
-}
-"""Error counters of a phy and their file names in sysfs."""
 GENERAL = ("smp_rep_general", "*")
 DISCOVER = ("smp_discover", "--multiple", "*")
 ERRORS = ("smp_rep_phy_err_log", "-p", "*", "*")
@@ -38,58 +29,6 @@ _PROGRAMS = (GENERAL[0], DISCOVER[0], ERRORS[0])
 _DEVICE = expression(r"expander-\d{1,4}:\d{1,4}(?!\d)")
 UNNAMED = "expander"
 """Name of the expander of recorded output whose command line does not name it."""
-
-
-class SasExpander(Reading, frozen=True, kw_only=True):
-    """State of an expander as reported by the expander itself.
-
-    `changes` is a 16-bit counter that increases whenever a link behind the expander is established, lost or changed.
-    """
-
-    family: ClassVar[str] = "sas_expander"
-    title: ClassVar[str] = "SAS expanders"
-    rows_of = Source("{told}")
-    fields_of: ClassVar = {
-        "phys": Source("{told}", "number of phys"),
-        "zoning": Source("{told}", "zoning enabled"),
-        "changes": Source("{told}", "xpander change count"),
-    }
-    things: ClassVar = {
-        "expander": Identity(ThingKind.EXPANDER, Naming.SCSI),
-    }
-
-    expander: Annotated[
-        str, Label("Expander", "expander-HOST:NUMBER; expander if recorded output does not name it", plain=True)
-    ]
-    state: Annotated[
-        str | None, State("State", "SMP query state: answers, no answer, refuses, not asked; absent if not queryable")
-    ]
-    reason: Annotated[str | None, Fact("Why", "Why it is not queried, or its error", export=False, names=Name.TEXT)]
-    changes: Annotated[int | None, Metric("Changes", "Link changes, counted by the expander")]
-    phys: Annotated[int | None, Metric("Phys", "Number of phys of the expander")]
-    links: Annotated[int | None, Metric("Links", "Number of phys with a device attached")]
-    vacant: Annotated[int | None, Metric("Vacant", "Vacant phys: not fitted, or in another zone")]
-    zoning: Annotated[bool | None, Metric("Zoning", "Whether zoning is enabled")]
-    told: Annotated[str, Fact("Source", "Evidence of the change count", export=False, names=Name.EVIDENCE)]
-
-
-class SasExpanderActivity(Reading, frozen=True):
-    """Link changes of an expander between two samples."""
-
-    family: ClassVar[str] = "sas_expander_activity"
-    title: ClassVar[str] = "SAS expander changes"
-    exported: ClassVar[bool] = False
-    rows_of = Unplaced("it follows from two readings of an expander")
-    things: ClassVar = {
-        "expander": Identity(ThingKind.EXPANDER, Naming.SCSI),
-    }
-
-    expander: Annotated[str, Label("Expander", "expander-HOST:NUMBER", plain=True)]
-    seconds: Annotated[float, Metric("Time", "Time between the two readings", "seconds")]
-    changes: Annotated[int, Metric("Changes", "Link changes")]
-    before: Annotated[
-        int | None, Metric("Links before", "Number of phys with a device attached at the first sample", export=False)
-    ]
 
 
 class SmpSession:
@@ -152,7 +91,7 @@ class SmpSession:
     def counters(self, phy: str, number: int | None) -> dict[str, int | None]:
         """Return a phy's error counters from sysfs, else from smp_utils; empty if neither has them."""
         found: dict[str, int | None] = {}
-        for field, file in COUNTERS.items() if self._sysfs else ():
+        for field, file in PHY_COUNTERS.items() if self._sysfs else ():
             if not self._willing:
                 return {}
             try:
@@ -171,7 +110,7 @@ class SmpSession:
             self.state = "answers"
             return found
         log = self.log(number) if number is not None else None
-        return {} if log is None else {field: getattr(log, field) for field in COUNTERS}
+        return {} if log is None else {field: getattr(log, field) for field in PHY_COUNTERS}
 
     def log(self, number: int) -> smp.PhyErrors | None:
         """Return a phy's error log from smp_utils."""

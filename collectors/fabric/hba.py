@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from typing import Annotated, ClassVar
 
 from msgspec.structs import replace
 
 from sdstop.collectors.fabric import lspci
-from sdstop.collectors.fabric.locality import FIRMWARE, NODES, functions, node_cpus, node_of
+from sdstop.collectors.fabric.locality import FIRMWARE, functions, node_cpus, node_of
 from sdstop.collectors.fabric.place import PciePath, enclosure_of, parse_place
+from sdstop.collectors.fabric.readings import BLOCK, NODES, PCI, SAS_DEVICES, DiskPath, Hba
 from sdstop.core.collector import QUIET, Collector, Need
 from sdstop.core.expression import expression
 from sdstop.core.form import FormOutput, outputs
 from sdstop.core.host import Host, Malformed, TimedOut, Unreadable
-from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
-from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, files, recorded
+from sdstop.core.model import Reading
 from sdstop.readings.disk import device_name
 
-BLOCK = "/sys/block"
-PCI = "/sys/bus/pci/devices"
-SAS_DEVICES = "/sys/class/sas_device"
 SCSI_HOSTS = "/sys/class/scsi_host"
 
 _FIRMWARE = {
@@ -29,135 +25,6 @@ _FIRMWARE = {
 }  # fmt: skip
 """Attribute of the SCSI host with the HBA's firmware version, by driver (mpt3sas_ctl.c...)."""
 _HOST = expression(r"host\d+")
-
-_FILES = {
-    "speed": "current_link_speed",
-    "width": "current_link_width",
-    "max_speed": "max_link_speed",
-    "max_width": "max_link_width",
-    "node": "numa_node",
-}
-
-
-class Hba(Reading, frozen=True):
-    """A storage PCI function (SCSI, SAS, RAID, SATA, NVMe), with or without disks.
-
-    The link is the one to the port above. Speeds are transfers per second and lane; None without a PCI Express link
-    or if unknown. `node` is None if the function's NUMA node is unknown.
-    """
-
-    family: ClassVar[str] = "hba"
-    title: ClassVar[str] = "HBAs"
-    rows_of = (Source("{told}", "{function}"), Source(f"{PCI}/{{hba}}/class"))
-    fields_of = recorded("{function}", files(f"{PCI}/{{hba}}", **_FILES)) | recorded(
-        "{port_function}",
-        files(
-            f"{PCI}/{{port}}",
-            port_device_id="device",
-            port_max_speed=_FILES["max_speed"],
-            port_max_width=_FILES["max_width"],
-        ),
-    )
-    things: ClassVar = {
-        "hba": Identity(ThingKind.HBA, Naming.PCI),
-        "port": Identity(ThingKind.PCIE_LINK, Naming.PCI),
-        "bridges": Identity(ThingKind.PCIE_LINK, Naming.PCI, many=True),
-        "node": Identity(ThingKind.NUMA_NODE, Naming.NUMA, "node{node}"),
-    }
-    joins = (
-        Join("hba", "port", Relation.ATTACHED),
-        Join("port", "bridges", Relation.ATTACHED),
-        Join("hba", "node", Relation.LOCATED),
-    )
-
-    hba: Annotated[str, Label("HBA", "PCI address; hostN if known from sg_map only", plain=True)]
-    kind: Annotated[str, Fact("Kind", "scsi, ide, raid, ata, sata, sas, nvme, or storage", plain=True)]
-    device_id: Annotated[str | None, Fact("Device", "vendor:device, as numbers of PCI", plain=True)]
-    driver: Annotated[str | None, Fact("Driver", "Kernel driver", plain=True)]
-    firmware: Annotated[str | None, Fact("Firmware", "Running firmware, if its driver reports it", plain=True)]
-    port: Annotated[str | None, Fact("Port", "PCI address of the port above it", plain=True)]
-    port_device_id: Annotated[
-        str | None, Fact("Port's device", "vendor:device of the port above", export=False, plain=True)
-    ]
-    node: Annotated[int | None, Metric("NUMA node", "NUMA node of the adapter", exact=True, setting=True)]
-    speed: Annotated[
-        float | None,
-        Metric("Speed", "Current link speed, in transfers per second of a lane", "per_second", setting=True),
-    ]
-    width: Annotated[int | None, Metric("Lanes", "Current link width, in lanes", setting=True)]
-    max_speed: Annotated[
-        float | None, Metric("Its speed", "Maximum link speed or width of the adapter", "per_second", setting=True)
-    ]
-    max_width: Annotated[int | None, Metric("Its lanes", "Maximum link speed or width of the adapter", setting=True)]
-    port_max_speed: Annotated[
-        float | None,
-        Metric("Port's speed", "Maximum link speed or width of the upstream port", "per_second", setting=True),
-    ]
-    port_max_width: Annotated[
-        int | None, Metric("Port's lanes", "Maximum link speed or width of the upstream port", setting=True)
-    ]
-    node_by: Annotated[
-        str | None,
-        Fact(
-            "Node known by", "Source of the NUMA node: firmware, bridge (above it), or cpus", export=False, plain=True
-        ),
-    ] = None
-    bridges: Annotated[
-        str | None,
-        Fact("Bridges", "PCI addresses above that port, the root first, separated by commas", export=False, plain=True),
-    ] = None
-    told: Annotated[str | None, Fact("Source", "Evidence, if not sysfs", export=False, names=Name.EVIDENCE)] = None
-
-    @property
-    def function(self) -> str:
-        """Its PCI address as lspci prints it, without domain 0; the number of a host."""
-        return self.hba.removeprefix("0000:").removeprefix("host")
-
-    @property
-    def port_function(self) -> str:
-        """The PCI address of the port above it as lspci prints it; its own if the port is unknown."""
-        return (self.port or self.function).removeprefix("0000:")
-
-
-class DiskPath(Reading, frozen=True, kw_only=True):
-    """Path from a PCI-attached disk to its HBA."""
-
-    family: ClassVar[str] = "disk_path"
-    title: ClassVar[str] = "Disk paths"
-    rows_of = (Source("{told}", "/dev/{device}"), Source(f"link:{BLOCK}/{{device:sysfs}}"))
-    fields_of = files(f"{SAS_DEVICES}/{{end_device}}", enclosure="enclosure_identifier", bay="bay_identifier")
-    things: ClassVar = {
-        "device": Identity(ThingKind.DEVICE, Naming.DEV, aliases=(("{end_device}", Naming.SCSI),)),
-        "expander": Identity(ThingKind.EXPANDER, Naming.SCSI),
-        "host": Identity(ThingKind.CONTROLLER, Naming.SCSI),
-        "hba": Identity(ThingKind.HBA, Naming.PCI),
-        "bay": Identity(ThingKind.SLOT, Naming.ENCLOSURE, "{enclosure}/{bay}"),
-        "enclosure": Identity(ThingKind.ENCLOSURE, Naming.ENCLOSURE),
-    }
-    joins = (
-        Join("device", "expander|host|hba", Relation.ATTACHED),
-        Join("expander", "host|hba", Relation.ATTACHED),  # perhaps through further expanders
-        Join("host", "hba", Relation.PART),
-        Join("device", "bay|enclosure", Relation.LOCATED),
-        Join("bay", "enclosure", Relation.PART),
-    )
-
-    device: Annotated[str, Label("Device", "Kernel name", names=Name.DEVICE)]
-    hba: Annotated[str, Fact("HBA", "PCI address; hostN if known from sg_map only", plain=True, detail=True)]
-    host: Annotated[str | None, Fact("Host", "SCSI host (hostN)", plain=True, detail=True)]
-    port: Annotated[str | None, Fact("Port", "SAS port of the HBA", plain=True, detail=True)]
-    expander: Annotated[
-        str | None, Fact("Expander", "SAS expander that the disk is attached to", plain=True, detail=True)
-    ]
-    end_device: Annotated[str | None, Fact("End device", "The disk's name in the SAS fabric", plain=True, detail=True)]
-    enclosure: Annotated[
-        str | None, Fact("Enclosure", "Identifier of the enclosure", export=False, names=Name.IDENTIFIER)
-    ]
-    bay: Annotated[int | None, Metric("Bay", "Bay in the enclosure", export=False)]
-    model: Annotated[
-        str | None, Fact("Model", "Vendor and model, if known from sg_map only", export=False, plain=True)
-    ] = None
-    told: Annotated[str | None, Fact("Source", "Evidence, if not sysfs", export=False, names=Name.EVIDENCE)] = None
 
 
 _SPEED = expression(r"(\d{1,3}(?:\.\d)?) GT/s(?: PCIe)?")

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct, field
 
 from sdstop.collectors.fabric import lspci, lsscsi, sgmap
-from sdstop.collectors.fabric.hba import DiskPath, Hba
 from sdstop.collectors.fabric.locality import FIRMWARE
+from sdstop.collectors.fabric.readings import DiskPath, Hba
 from sdstop.core.collector import ONCE, Collector, Need
 from sdstop.core.form import FormOutput, outputs
 from sdstop.core.host import Absent, Host, Malformed

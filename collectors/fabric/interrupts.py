@@ -3,58 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, ClassVar
 
 from sdstop.collectors.fabric.cpulist import cpulist, parse_cpulist
-from sdstop.collectors.fabric.locality import NODES, PCI, functions, node_cpus, node_of
+from sdstop.collectors.fabric.locality import functions, node_cpus, node_of
+from sdstop.collectors.fabric.readings import IRQ, NODES, PCI, CardInterrupts
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.host import Absent, Host
-from sdstop.core.joins import Identity, Join, Naming, Relation, Stated, ThingKind
-from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, files
+from sdstop.core.model import Reading
 
-IRQ = "/proc/irq"
 MOST = 128
 """Maximum number of interrupts checked per card; further queues are spread like the first ones."""
 _KINDS = {1: "storage", 2: "network"}
-
-
-class CardInterrupts(Reading, frozen=True, kw_only=True):
-    """Message-signaled interrupts of a storage or network PCI function.
-
-    Counts are numbers of interrupts, not of occurrences. `far` interrupts go only to CPUs of other NUMA nodes; None
-    if the card's node is unknown.
-    """
-
-    family: ClassVar[str] = "card_interrupts"
-    title: ClassVar[str] = "Interrupts of cards"
-    rows_of = Source(f"{PCI}/{{card}}/numa_node")
-    fields_of = files(f"{IRQ}/{{first_far}}", far="effective_affinity_list")
-    things: ClassVar = {
-        "card": Identity(Stated("kind", {"storage": ThingKind.HBA}, ThingKind.CONTROLLER), Naming.PCI),
-        "interfaces": Identity(ThingKind.NIC, Naming.NET, many=True),
-        "node": Identity(ThingKind.NUMA_NODE, Naming.NUMA, "node{node}"),
-    }
-    joins = (
-        Join("interfaces", "card", Relation.PART),
-        Join("card", "node", Relation.LOCATED),
-    )
-
-    card: Annotated[str, Label("Card", "PCI address", plain=True)]
-    kind: Annotated[str, Fact("Kind", "storage or network", plain=True)]
-    interfaces: Annotated[
-        str | None, Fact("Interfaces", "Network interfaces of the card, separated by commas", names=Name.INTERFACE)
-    ]
-    node: Annotated[int | None, Metric("NUMA node", "NUMA node of the card", exact=True, setting=True)]
-    node_by: Annotated[
-        str | None,
-        Fact("Known by", "Source of the NUMA node: firmware, bridge (above it), or cpus", export=False, plain=True),
-    ]
-    irqs: Annotated[int, Metric("Interrupts", "Number of message interrupts", setting=True)]
-    cpus: Annotated[str | None, Fact("CPUs", "CPUs that handle the interrupts, as 0-7,16-23", export=False, plain=True)]
-    far: Annotated[int | None, Metric("Far", "Interrupts handled only by CPUs of other NUMA nodes")]
-    first_far: Annotated[int | None, Metric("First far", "Number of the first of these interrupts", export=False)] = (
-        None
-    )
 
 
 def read(host: Host) -> Iterable[Reading]:

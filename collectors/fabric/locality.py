@@ -7,10 +7,8 @@ from collections.abc import Mapping
 
 from sdstop.collectors.fabric.cpulist import parse_cpulist
 from sdstop.collectors.fabric.place import parse_place
+from sdstop.collectors.fabric.readings import NODES, PCI
 from sdstop.core.host import Host, TimedOut, Unreadable
-
-PCI = "/sys/bus/pci/devices"
-NODES = "/sys/devices/system/node"
 
 FIRMWARE, BRIDGE, CPUS = "firmware", "bridge", "cpus"
 

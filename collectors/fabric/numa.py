@@ -4,133 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Annotated, ClassVar
 
-from sdstop.collectors.fabric.locality import FIRMWARE, PCI, functions, node_cpus, node_of
+from sdstop.collectors.fabric.locality import FIRMWARE, functions, node_cpus, node_of
 from sdstop.collectors.fabric.place import is_function
+from sdstop.collectors.fabric.readings import NET, NODES, PCI, InterfaceNode, NumaActivity, NumaNode
 from sdstop.core.collector import Collector, Need
 from sdstop.core.expression import expression
 from sdstop.core.host import Host
-from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
-from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Source, files, recorded
+from sdstop.core.model import Derivation, Reading
 
-NODES = "/sys/devices/system/node"
-NET = "/sys/class/net"
 CPUS = "/sys/devices/system/cpu"
-
-
-class NumaNode(Reading, frozen=True):
-    """A NUMA node (kernel drivers/base/node.c). Counters are pages since boot.
-
-    A node may have no CPUs or no memory. `missed` pages were allocated here although another node was preferred.
-    """
-
-    family: ClassVar[str] = "numa_node"
-    title: ClassVar[str] = "NUMA nodes"
-    rows_of = (Source("{told}", "{printed}"), Source(f"{NODES}/{{node}}/cpulist"))
-    fields_of = recorded(
-        "{printed}",
-        files(f"{NODES}/{{node}}", "distance")
-        | {
-            "memory": Source(f"{NODES}/{{node}}/meminfo", "MemTotal:"),
-            "free": Source(f"{NODES}/{{node}}/meminfo", "MemFree:"),
-            "local": Source(f"{NODES}/{{node}}/numastat", "local_node"),
-            "other": Source(f"{NODES}/{{node}}/numastat", "other_node"),
-            "missed": Source(f"{NODES}/{{node}}/numastat", "numa_miss"),
-            "foreign": Source(f"{NODES}/{{node}}/numastat", "numa_foreign"),
-        },
-    )
-    things: ClassVar = {
-        "node": Identity(ThingKind.NUMA_NODE, Naming.NUMA),
-        "socket": Identity(None, Naming.SOCKET),
-    }
-    joins = (Join("socket", "node", Relation.LOCATED),)
-
-    node: Annotated[str, Label("Node", "nodeN", plain=True)]
-    cpus: Annotated[str | None, Fact("CPUs", "CPUs of the NUMA node, as 0-7,16-23; empty without any", plain=True)]
-    distance: Annotated[
-        str | None, Fact("Distance", "Distance to each node by the firmware; 10 is local", export=False, plain=True)
-    ]
-    memory: Annotated[int | None, Metric("Memory", "Memory of the NUMA node", "bytes")]
-    free: Annotated[int | None, Metric("Free", "Free memory of the NUMA node", "bytes")]
-    local: Annotated[
-        int | None,
-        Metric("Local", "Pages allocated on this node by tasks on this node (local_node)", kind=Kind.COUNTER),
-    ] = None
-    other: Annotated[
-        int | None,
-        Metric("Other", "Pages allocated on this node by tasks on other nodes (other_node)", kind=Kind.COUNTER),
-    ] = None
-    missed: Annotated[
-        int | None,
-        Metric("Missed", "Pages allocated here instead of on the preferred node (numa_miss)", kind=Kind.COUNTER),
-    ] = None
-    foreign: Annotated[
-        int | None, Metric("Foreign", "Pages preferred here and allocated elsewhere (numa_foreign)", kind=Kind.COUNTER)
-    ] = None
-    socket: Annotated[int | None, Metric("Socket", "Processor socket of its first CPU", export=False, exact=True)] = (
-        None
-    )
-    told: Annotated[str | None, Fact("Source", "Evidence, if not sysfs", export=False, names=Name.EVIDENCE)] = None
-
-    @property
-    def printed(self) -> str:
-        """Its name as numactl (`node 0`) or lscpu (`node0`) prints it."""
-        return f"node {self.number}" if "numactl" in (self.told or "") else self.node
-
-    @property
-    def number(self) -> int:
-        """The node's number."""
-        return int(self.node.removeprefix("node"))
-
-
-class NumaActivity(Reading, frozen=True):
-    """Page allocation of a NUMA node between two samples."""
-
-    family: ClassVar[str] = "numa_activity"
-    title: ClassVar[str] = "NUMA activity"
-    exported: ClassVar[bool] = False
-    rows_of = Source(f"{NODES}/{{node}}/numastat")
-    things: ClassVar = {
-        "node": Identity(ThingKind.NUMA_NODE, Naming.NUMA),
-    }
-
-    node: Annotated[str, Label("Node", "nodeN", plain=True)]
-    pages_per_second: Annotated[float, Metric("Pages/s", "Pages allocated on this node per second", "per_second")]
-    missed_per_second: Annotated[
-        float | None,
-        Metric("Missed/s", "Pages allocated here instead of on the preferred node, per second", "per_second"),
-    ]
-    foreign_per_second: Annotated[
-        float | None, Metric("Foreign/s", "Pages preferred here and allocated elsewhere, per second", "per_second")
-    ]
-    remote: Annotated[
-        float | None,
-        Metric("Remote", "Share of the pages that were allocated by tasks on other nodes; absent without any", "ratio"),
-    ]
-
-
-class InterfaceNode(Reading, frozen=True):
-    """NUMA node of a network interface with PCI hardware."""
-
-    family: ClassVar[str] = "interface_node"
-    title: ClassVar[str] = "NUMA nodes of network cards"
-    rows_of = Source(f"{NET}/{{interface}}/device/numa_node")
-    things: ClassVar = {
-        "interface": Identity(ThingKind.NIC, Naming.NET),
-        "node": Identity(ThingKind.NUMA_NODE, Naming.NUMA, "node{node}"),
-    }
-    joins = (Join("interface", "node", Relation.LOCATED),)
-
-    interface: Annotated[str, Label("Interface", "Kernel name", names=Name.INTERFACE)]
-    node: Annotated[
-        int | None,
-        Metric("NUMA node", "NUMA node of the network card; absent if not reported", exact=True, setting=True),
-    ]
-    node_by: Annotated[
-        str | None,
-        Fact("Known by", "Source of the NUMA node: firmware, bridge (above it), or cpus", export=False, plain=True),
-    ] = None
 
 
 _FIRST = expression(r"\d{1,5}", re.ASCII)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sdstop.collectors.fabric.cpulist import cpulist
-from sdstop.collectors.fabric.numa import NumaNode
+from sdstop.collectors.fabric.readings import NumaNode
 from sdstop.core.collector import ONCE, Collector, Need
 from sdstop.core.expression import expression
 from sdstop.core.form import Form, outputs

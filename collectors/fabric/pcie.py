@@ -3,81 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated, ClassVar
 
 from sdstop.collectors.fabric.hba import link_speed, link_width
-from sdstop.collectors.fabric.locality import PCI, functions
+from sdstop.collectors.fabric.locality import functions
+from sdstop.collectors.fabric.readings import ERRORS, LINK, NETWORK, PCI, PORT, STORAGE, PcieFunction
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.host import Absent, Host
-from sdstop.core.joins import Identity, Join, Naming, Relation, Stated, ThingKind
-from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, files
+from sdstop.core.model import Reading
 from sdstop.core.text import whole
 
-NETWORK, STORAGE, PORT = "network", "storage", "port"
 _KINDS = {0x01: STORAGE, 0x02: NETWORK}
 _SERIAL = {0x0C04: STORAGE, 0x0C06: NETWORK}
 """Fibre Channel and InfiniBand, which are serial buses by their class."""
-_LINK = ("current_link_speed", "current_link_width", "max_link_speed", "max_link_width")
-_COUNTERS = {"corrected": "aer_dev_correctable", "uncorrected": "aer_dev_nonfatal", "fatal": "aer_dev_fatal"}
 _PROBES = frozenset({"UnsupReq"})
 """Errors that firmware and drivers provoke when they look for a device."""
-
-
-class PcieFunction(Reading, frozen=True, kw_only=True):
-    """A function or port, and the errors since boot that it detected (kernel 4.19 and later, drivers/pci/pcie/aer.c).
-
-    Without error reporting by firmware or hardware the counters are None. Links are those of network functions; of
-    storage they are those of sdstop.collectors.fabric.hba.
-    """
-
-    family: ClassVar[str] = "pcie_function"
-    title: ClassVar[str] = "PCIe functions"
-    remembered: ClassVar[int] = 64
-    rows_of = Source(f"{PCI}/{{function}}/class")
-    fields_of: ClassVar = {
-        **files(f"{PCI}/{{function}}", **_COUNTERS),
-        **files(f"{PCI}/{{function}}", speed=_LINK[0], width=_LINK[1], max_speed=_LINK[2], max_width=_LINK[3]),
-        **files(f"{PCI}/{{port}}", port_max_speed=_LINK[2], port_max_width=_LINK[3]),
-    }
-    things: ClassVar = {
-        "function": Identity(Stated("kind", {STORAGE: ThingKind.HBA}, ThingKind.PCIE_LINK), Naming.PCI),
-        "port": Identity(ThingKind.PCIE_LINK, Naming.PCI),
-    }
-    joins = (Join("function", "port", Relation.ATTACHED),)
-
-    function: Annotated[str, Label("Function", "PCI address", plain=True)]
-    kind: Annotated[str, Fact("Kind", "storage, network, or port (a bridge above one)", plain=True)]
-    interfaces: Annotated[
-        str | None, Fact("Interfaces", "Network interfaces, separated by commas", export=False, names=Name.DEVICE)
-    ] = None
-    port: Annotated[str | None, Fact("Port", "PCI address of the port above it", plain=True)] = None
-    port_device_id: Annotated[
-        str | None, Fact("Port's device", "vendor:device of the port above", export=False, plain=True)
-    ] = None
-    corrected: Annotated[
-        int | None, Metric("Corrected", "PCIe errors that the hardware corrected", kind=Kind.COUNTER)
-    ] = None
-    uncorrected: Annotated[
-        int | None,
-        Metric("Uncorrected", "PCIe errors that lost a transaction, without those of probing", kind=Kind.COUNTER),
-    ] = None
-    fatal: Annotated[int | None, Metric("Fatal", "PCIe errors that made the link unusable", kind=Kind.COUNTER)] = None
-    speed: Annotated[
-        float | None,
-        Metric("Speed", "Current link speed, in transfers per second of a lane", "per_second", setting=True),
-    ] = None
-    width: Annotated[int | None, Metric("Lanes", "Current link width, in lanes", setting=True)] = None
-    max_speed: Annotated[
-        float | None, Metric("Its speed", "Maximum link speed of the function", "per_second", setting=True)
-    ] = None
-    max_width: Annotated[int | None, Metric("Its lanes", "Maximum link width of the function", setting=True)] = None
-    port_max_speed: Annotated[
-        float | None,
-        Metric("Port's speed", "Maximum link speed of the upstream port", "per_second", setting=True, detail=True),
-    ] = None
-    port_max_width: Annotated[
-        int | None, Metric("Port's lanes", "Maximum link width of the upstream port", setting=True, detail=True)
-    ] = None
 
 
 def kind_of(pci_class: int | None) -> str | None:
@@ -124,7 +63,7 @@ def _rows(host: Host, kinds: dict[str, str], above: dict[str, tuple[str, ...]]) 
         base = f"{PCI}/{address}"
         port = above.get(address, ())[-1:]
         link = _link(host, address, *port) if kind == NETWORK else {}
-        counts = {name: counted(host.maybe(f"{base}/{file}")) for name, file in _COUNTERS.items()}
+        counts = {name: counted(host.maybe(f"{base}/{file}")) for name, file in ERRORS.items()}
         if kind != PORT or any(count is not None for count in counts.values()):
             yield PcieFunction(function=address, kind=kind, port=port[0] if port else None, **link, **counts)  # type: ignore[arg-type]
 
@@ -134,16 +73,16 @@ def _link(host: Host, address: str, port: str | None = None) -> dict[str, str | 
     base = f"{PCI}/{address}"
     found: dict[str, str | float | int | None] = {
         "interfaces": ",".join(host.names(f"{base}/net")) or None,
-        "speed": link_speed(host.maybe(f"{base}/{_LINK[0]}")),
-        "width": link_width(host.number(f"{base}/{_LINK[1]}")),
-        "max_speed": link_speed(host.maybe(f"{base}/{_LINK[2]}")),
-        "max_width": link_width(host.number(f"{base}/{_LINK[3]}")),
+        "speed": link_speed(host.maybe(f"{base}/{LINK[0]}")),
+        "width": link_width(host.number(f"{base}/{LINK[1]}")),
+        "max_speed": link_speed(host.maybe(f"{base}/{LINK[2]}")),
+        "max_width": link_width(host.number(f"{base}/{LINK[3]}")),
     }
     if port is not None:
         ids = [host.maybe(f"{PCI}/{port}/{name}") for name in ("vendor", "device")]
         found["port_device_id"] = ":".join(word.removeprefix("0x") for word in ids if word) if all(ids) else None
-        found["port_max_speed"] = link_speed(host.maybe(f"{PCI}/{port}/{_LINK[2]}"))
-        found["port_max_width"] = link_width(host.number(f"{PCI}/{port}/{_LINK[3]}"))
+        found["port_max_speed"] = link_speed(host.maybe(f"{PCI}/{port}/{LINK[2]}"))
+        found["port_max_width"] = link_width(host.number(f"{PCI}/{port}/{LINK[3]}"))
     return found
 
 
@@ -154,8 +93,8 @@ PCIE = Collector(
     (PcieFunction,),
     (
         Need(f"list:{PCI}", "which PCI functions there are"),
-        Need(f"{PCI}/*/*", "class, numbers, link", filled=("class", "vendor", "device", *_LINK)),
-        *(Need(f"{PCI}/*/{name}", "errors of the link since boot", filled=True) for name in _COUNTERS.values()),
+        Need(f"{PCI}/*/*", "class, numbers, link", filled=("class", "vendor", "device", *LINK)),
+        *(Need(f"{PCI}/*/{name}", "errors of the link since boot", filled=True) for name in ERRORS.values()),
         Need(f"link:{PCI}/*", "the ports above a PCI function"),
         Need(f"list:{PCI}/*/net", "the interfaces of a network card"),
     ),

@@ -9,174 +9,35 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Any
 
 from msgspec.structs import replace
 
 from sdstop.collectors.fabric import smp
-from sdstop.collectors.fabric.expander import COUNTERS as _FILES
-from sdstop.collectors.fabric.expander import (
-    DISCOVER,
-    ERRORS,
-    GENERAL,
+from sdstop.collectors.fabric.expander import DISCOVER, ERRORS, GENERAL, SmpSession, changes, recorded, take_recorded
+from sdstop.collectors.fabric.place import PciePath, enclosure_of, parse_place
+from sdstop.collectors.fabric.port_readings import (
+    DEVICES,
+    EXPANDERS,
+    PHY_COUNTERS,
+    PHYS,
+    PORTS,
+    SasDevice,
     SasExpander,
     SasExpanderActivity,
-    SmpSession,
-    changes,
-    recorded,
-    take_recorded,
+    SasPhy,
+    SasPhyActivity,
+    SasPort,
 )
-from sdstop.collectors.fabric.place import PciePath, enclosure_of, parse_place
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.expression import expression
 from sdstop.core.host import Host, TimedOut, Unreadable
-from sdstop.core.joins import Identity, Join, Naming, Relation, Stated, ThingKind
-from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Rows, Source, State, files
+from sdstop.core.model import Derivation, Reading, Rows
 
-PHYS = "/sys/class/sas_phy"
-PORTS = "/sys/class/sas_port"
-DEVICES = "/sys/class/sas_device"
-EXPANDERS = "/sys/class/sas_expander"
 PACE = 300.0
 """Seconds between samples; each sample queries every expander four times per phy."""
 
-COUNTERS = tuple(_FILES)
-
-
-class SasPhy(Reading, frozen=True):
-    """A phy of an HBA or an expander (kernel drivers/scsi/scsi_transport_sas.c).
-
-    Counters stop at 2^32-1 and restart with the expander or when cleared; None for phys without an attached device,
-    which are not queried. Speeds are data rates, without line coding.
-    """
-
-    family: ClassVar[str] = "sas_phy"
-    title: ClassVar[str] = "SAS phys"
-    things: ClassVar = {
-        "phy": Identity(ThingKind.PHY, Naming.SCSI),
-        "owner": Identity(None, Naming.SCSI),
-        "attached": Identity(None, Naming.SCSI),
-    }
-    joins = (
-        Join("attached", "phy", Relation.ATTACHED),
-        Join("phy", "owner", Relation.PART),
-    )
-
-    phy: Annotated[str, Label("Phy", "phy-HOST:NUMBER of an HBA, phy-HOST:EXPANDER:NUMBER of an expander", plain=True)]
-    owner: Annotated[str, Fact("Of", "Host (hostN) or expander (expander-H:N) of the phy", plain=True)]
-    number: Annotated[int | None, Metric("Number", "Number of the phy on its host or expander", export=False)]
-    port: Annotated[str | None, Fact("Port", "Port of the phy, while a device is attached", plain=True)]
-    attached: Annotated[str | None, Fact("Attached", "end_device-... or expander-... at the other end", plain=True)]
-    address: Annotated[
-        str | None, Fact("Address", "SAS address of the device at the other end", export=False, names=Name.IDENTIFIER)
-    ]
-    state: Annotated[
-        str | None,
-        State("State", "State of the phy: up, vacant, or as the kernel reports it (Phy disabled, Link Rate failed)"),
-    ]
-    rate: Annotated[int | None, Metric("Rate", "Data rate of the negotiated link", "bytes_per_second", setting=True)]
-    maximum_rate: Annotated[
-        int | None, Metric("At most", "Maximum data rate of the phy", "bytes_per_second", setting=True)
-    ]
-    invalid_dwords: Annotated[int | None, Metric("Invalid dwords", "Invalid dwords received", kind=Kind.COUNTER)] = None
-    disparity_errors: Annotated[
-        int | None,
-        Metric("Disparity", "Running disparity errors (mostly counted as invalid dwords too)", kind=Kind.COUNTER),
-    ] = None
-    sync_losses: Annotated[int | None, Metric("Sync lost", "Losses of dword synchronization", kind=Kind.COUNTER)] = None
-    reset_problems: Annotated[int | None, Metric("Reset problems", "Failed link resets", kind=Kind.COUNTER)] = None
-    told: Annotated[
-        str | None, Fact("Source", "Evidence of the counters, if not sysfs", export=False, names=Name.EVIDENCE)
-    ] = None
-
-    def source(self, field: str = "") -> Source | None:
-        """Return the attribute (by default the state) or the command that a field was read from."""
-        if self.told is not None and (field in _FILES or self.rate is None or self.port is None):
-            several = field in _FILES and not re.search(r"-p[ _]?\d", self.told)
-            return Source(self.told, f"phy identifier: {self.number}" if several else smp.NEEDLES.get(field, ""))
-        if field == "address" and self.attached is not None:
-            return Source(f"{DEVICES}/{self.attached}/sas_address")
-        names = {**_FILES, "maximum_rate": "maximum_linkrate_hw"}
-        return Source(f"{PHYS}/{self.phy}/{names.get(field, 'negotiated_linkrate')}")
-
-
-class SasPhyActivity(Reading, frozen=True):
-    """Error rates of a phy between two samples of an unchanged link."""
-
-    family: ClassVar[str] = "sas_phy_activity"
-    title: ClassVar[str] = "SAS phy errors"
-    exported: ClassVar[bool] = False
-    rows_of = Source(f"{PHYS}/{{phy}}/invalid_dword_count")
-    fields_of = files(f"{PHYS}/{{phy}}", **{f"{field}_per_second": name for field, name in _FILES.items()})
-    things: ClassVar = {
-        "phy": Identity(ThingKind.PHY, Naming.SCSI),
-    }
-
-    phy: Annotated[str, Label("Phy", "Name of the phy", plain=True)]
-    seconds: Annotated[float, Metric("Time", "Time between the two readings", "seconds")]
-    invalid_dwords_per_second: Annotated[
-        float | None, Metric("Invalid dwords/s", "Invalid dwords received per second", "per_second")
-    ]
-    disparity_errors_per_second: Annotated[
-        float | None, Metric("Disparity/s", "Running disparity errors per second", "per_second")
-    ]
-    sync_losses_per_second: Annotated[
-        float | None, Metric("Sync lost/s", "Losses of dword synchronization per second", "per_second")
-    ]
-    reset_problems_per_second: Annotated[float | None, Metric("Resets/s", "Failed link resets", "per_second")]
-
-
-class SasPort(Reading, frozen=True):
-    """A SAS port: the phys that lead to the same device."""
-
-    family: ClassVar[str] = "sas_port"
-    title: ClassVar[str] = "SAS ports"
-    rows_of = Source(f"{PORTS}/{{port}}/num_phys")
-
-    port: Annotated[str, Label("Port", "port-HOST:NUMBER, or port-HOST:EXPANDER:NUMBER", plain=True)]
-    phys: Annotated[int | None, Metric("Phys", "Number of phys; a wide port has several")]
-
-
-class SasDevice(Reading, frozen=True):
-    """An expander or end device (a drive's port, an enclosure processor) and its position."""
-
-    family: ClassVar[str] = "sas_device"
-    title: ClassVar[str] = "SAS devices"
-    rows_of = Source(f"{DEVICES}/{{device}}/device_type")
-    fields_of = files(
-        f"{DEVICES}/{{device}}", address="sas_address", enclosure="enclosure_identifier", bay="bay_identifier"
-    ) | files(f"{EXPANDERS}/{{device}}", product="product_id")
-    things: ClassVar = {
-        "device": Identity(
-            Stated(
-                "kind",
-                dict.fromkeys(("edge expander", "fanout expander"), ThingKind.EXPANDER),
-                ThingKind.DEVICE,
-            ),
-            Naming.SCSI,
-        ),
-        "above": Identity(None, Naming.SCSI),
-        "host": Identity(ThingKind.CONTROLLER, Naming.SCSI),
-        "bay": Identity(ThingKind.SLOT, Naming.ENCLOSURE, "{enclosure}/{bay}"),
-        "enclosure": Identity(ThingKind.ENCLOSURE, Naming.ENCLOSURE),
-    }
-    joins = (
-        Join("device", "above|host", Relation.ATTACHED),
-        Join("device", "bay|enclosure", Relation.LOCATED),
-        Join("bay", "enclosure", Relation.PART),
-    )
-
-    device: Annotated[str, Label("Device", "expander-H:N or end_device-...", plain=True)]
-    kind: Annotated[str | None, Fact("Kind", "end device, edge expander, fanout expander", plain=True)]
-    address: Annotated[str | None, Fact("Address", "SAS address", export=False, names=Name.IDENTIFIER)]
-    host: Annotated[str | None, Fact("Host", "SCSI host that leads to the device", plain=True)]
-    port: Annotated[str | None, Fact("Port", "Port that leads to it", plain=True)]
-    above: Annotated[str | None, Fact("Above", "Expander or host that the port belongs to", plain=True)]
-    enclosure: Annotated[
-        str | None, Fact("Enclosure", "Identifier of the enclosure", export=False, names=Name.IDENTIFIER)
-    ]
-    bay: Annotated[int | None, Metric("Bay", "Number of the bay in the enclosure", export=False)]
-    product: Annotated[str | None, Fact("Product", "Vendor and product of an expander", plain=True)]
+COUNTERS = tuple(PHY_COUNTERS)
 
 
 _RATE = expression(r"(\d{1,3}(?:\.\d{1,2})?) Gbit")
@@ -245,7 +106,7 @@ def _phy(host: Host, name: str, attached: Mapping[str, SasDevice], talk: SmpSess
     counters: dict[str, Any] = {}
     if word not in {None, "Unknown", "Phy disabled"}:  # as few as possible: each read queries the expander
         if talk is None:
-            counters = {field: host.number(f"{base}/{file}") for field, file in _FILES.items()}
+            counters = {field: host.number(f"{base}/{file}") for field, file in PHY_COUNTERS.items()}
         else:
             counters = talk.counters(name, number)
     state = "up" if speed is not None else word
@@ -357,7 +218,13 @@ SAS = Collector(
         Need(
             f"{PHYS}/*/*",
             "link rates and error counters; of an expander's phys the driver asks the expander",
-            filled=(*_FILES.values(), "negotiated_linkrate", "maximum_linkrate_hw", "phy_identifier", "sas_address"),
+            filled=(
+                *PHY_COUNTERS.values(),
+                "negotiated_linkrate",
+                "maximum_linkrate_hw",
+                "phy_identifier",
+                "sas_address",
+            ),
         ),
         Need(f"link:{PHYS}/*/device/port", "port of a phy"),
         Need(f"list:{PORTS}", "which ports there are"),

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
+from sdstop.collectors.fabric.port_readings import LOG_LINES
 from sdstop.core.expression import expression
 from sdstop.core.form import Form, Several
 from sdstop.core.host import Malformed
@@ -57,14 +58,6 @@ class Phy(Struct, frozen=True):
 
 
 _FIELD = expression(r"^  ([A-Za-z][A-Za-z /()_-]{1,60}): ([0-9A-Fa-f]{1,16})\s*$", re.MULTILINE)
-_ERRORS = {
-    "invalid dword count": "invalid_dwords",
-    "running disparity error count": "disparity_errors",
-    "loss of dword synchronization count": "sync_losses",
-    "phy reset problem count": "reset_problems",
-}
-NEEDLES = {field: name for name, field in _ERRORS.items()}
-"""Label of each counter in the tool's output."""
 _RESULT = expression(r"^Report phy error log result[^:\n]{0,40}: (.{1,60})$", re.MULTILINE)
 _LINE = expression(
     r"  phy +(?P<number>\d{1,3}):(?:(?P<routing>[DSTUR]):)?"
@@ -122,9 +115,9 @@ def parse_errors(text: str) -> list[PhyErrors]:
     for part in text.split("Report phy error log response:")[1:]:
         said = dict(_FIELD.findall(part))
         phy = whole(said.get("phy identifier"), 10)
-        counters = {field: whole(said.get(name), 10) for name, field in _ERRORS.items()}
+        counters = {field: whole(said.get(name), 10) for name, field in LOG_LINES.items()}
         known = {field: value for field, value in counters.items() if value is not None}
-        if phy is not None and len(known) == len(_ERRORS):
+        if phy is not None and len(known) == len(LOG_LINES):
             found.append(PhyErrors(phy, whole(said.get("Expander change count"), 10), **known))
     return found
 

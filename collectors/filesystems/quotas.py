@@ -4,58 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Any, ClassVar
+from typing import Any
 
 from msgspec import Struct
 
+from sdstop.collectors.filesystems.readings import Quotas
 from sdstop.core.collector import Collector, Need, Question
 from sdstop.core.evidence import command_key
 from sdstop.core.expression import expression
 from sdstop.core.form import Form, Several, outputs
 from sdstop.core.host import Absent, Host, Malformed
-from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
-from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
 from sdstop.core.text import json_text, json_whole
 
 QUESTION = "filesystems.quotas"
 NEAR = 0.95
 """Share of a hard limit above which a quota is nearly exhausted."""
 _PACE = 600.0
-
-
-class Quotas(Reading, frozen=True, kw_only=True):
-    """Quotas of one kind of a file system, from quotactl(2) or the output of repquota.
-
-    A quota is exhausted at its hard limit, and above its soft limit when its time of grace is over.
-    """
-
-    family: ClassVar[str] = "quotas"
-    title: ClassVar[str] = "Quotas"
-    rows_of = Source("{told}", "{needle}")
-    things: ClassVar = {
-        "mount": Identity(ThingKind.MOUNT, Naming.MOUNT, "{point}"),
-        "device": Identity(None, Naming.LINK, "{device:dev}"),
-    }
-    joins = (Join("mount", "device", Relation.STORED),)
-
-    device: Annotated[str, Label("Device", "Path of the device of the file system", names=Name.DEVICE)]
-    kind: Annotated[str, Label("Kind", "user, group or project", plain=True)]
-    point: Annotated[str | None, Fact("Mount point", "Directory, if known", names=Name.PATH)] = None
-    limited: Annotated[int | None, Metric("Limited", "Users, groups or projects with a limit")] = None
-    exhausted: Annotated[int, Metric("Exhausted", "Quotas whose owners cannot write any more")] = 0
-    near: Annotated[int, Metric("Nearly", "Quotas above 95% of their hard limit, exhausted ones included")] = 0
-    fullest: Annotated[
-        str | None, Fact("Fullest", "Number or name of the one that has used the most", names=Name.IDENTIFIER)
-    ] = None
-    share: Annotated[float | None, Metric("Used", "Share of its limit that the fullest one has used", "ratio")] = None
-    cut: Annotated[bool, Fact("Cut", "Whether there are more than were queried", export=False)] = False
-    told: Annotated[str, Fact("Evidence", "Key of the evidence", export=False, names=Name.EVIDENCE)]
-    needle: Annotated[str, Fact("Needle", "Text that marks its line", export=False, names=Name.EVIDENCE)] = ""
-
-    @property
-    def subject(self) -> str:
-        """Mount point, or the device."""
-        return self.point or self.device
 
 
 class Quota(Struct, frozen=True):

@@ -1,52 +1,18 @@
-"""Scrubs of btrfs, as btrfs-progs records them."""
+"""Scrubs of btrfs, as btrfs-progs records them, and as recorded `btrfs scrub status` prints them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, ClassVar
 
-from sdstop.collectors.filesystems.errors import BTRFS
+from sdstop.collectors.filesystems.readings import BTRFS, RECORDS, BtrfsScrub
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.expression import expression
-from sdstop.core.host import Host
-from sdstop.core.joins import Identity, Naming
-from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
+from sdstop.core.form import Form, Several, outputs
+from sdstop.core.host import Host, Malformed
 from sdstop.core.text import whole
 from sdstop.readings.disk import device_name
 
-RECORDS = "/var/lib/btrfs"
 _UUID = expression(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-
-
-class BtrfsScrub(Reading, frozen=True):
-    """Last scrub of a mounted btrfs, from the record of btrfs-progs (cmds/scrub.c: scrub_write_file).
-
-    `state`: finished, canceled, running (or interrupted by a crash), never (no record), unknown. `ended` is the end of
-    the device that ended first.
-    """
-
-    family: ClassVar[str] = "btrfs_scrub"
-    title: ClassVar[str] = "Scrubs of btrfs"
-    rows_of = (Source(f"{RECORDS}/scrub.status.{{filesystem}}"), Source(f"list:{RECORDS}"))
-    things: ClassVar = {"device": Identity(None, Naming.DEV)}
-
-    filesystem: Annotated[str, Label("File system", "UUID", names=Name.IDENTIFIER)]
-    device: Annotated[str | None, Fact("Device", "Kernel name of its first device", names=Name.DEVICE)]
-    state: Annotated[str, State("State", "Last scrub: finished, canceled, running, never, unknown")]
-    ended: Annotated[
-        int | None,
-        Metric(
-            "Ended",
-            "Unix timestamp of the end of the last scrub",
-            "seconds",
-            name="sdstop_btrfs_scrub_end_timestamp_seconds",
-        ),
-    ] = None
-
-    @property
-    def name(self) -> str:
-        """Kernel name of its first device, or the UUID."""
-        return self.device or self.filesystem
 
 
 def parse(text: str, uuid: str) -> tuple[str, int | None]:
@@ -73,14 +39,83 @@ def parse(text: str, uuid: str) -> tuple[str, int | None]:
     return "finished", min(ends)
 
 
+def parse_errors(text: str, uuid: str) -> tuple[int | None, int | None]:
+    """Return the errors that the last scrub repaired, and those that it could not, from its record; None if unknown."""
+    rows = [dict(pair.partition(":")[::2] for pair in line.split("|")[1:])
+            for line in text.splitlines() if line.startswith(f"{uuid}:")]  # fmt: skip
+    counts = ([whole(row.get(key)) for row in rows] for key in ("corrected_errors", "uncorrectable_errors"))
+    corrected, lost = (sum(filter(None, each)) if each and None not in each else None for each in counts)
+    return corrected, lost
+
+
+_HEAD = expression(r"UUID:\s+(?P<uuid>[0-9a-f-]{36})\s*|scrub status for (?P<old>[0-9a-f-]{36})\s*")
+_STATUS = expression(
+    r"Status:\s+(?P<state>\w{1,20})\s*|.*\b(?P<old>finished after|running for|aborted|interrupted)\b.*"
+)
+_CLEAN = expression(r"Error summary:\s+no errors found\s*|.* with 0 errors\s*")
+_COUNTS = (
+    expression(r"\s*Corrected:\s+(\d{1,18})\s*|\s*corrected errors: (\d{1,18}), .*"),
+    expression(r"\s*Uncorrectable:\s+(\d{1,18})\s*|.*\buncorrectable errors: (\d{1,18}), .*"),
+)
+_STATES = {"finished after": "finished", "running for": "running", "aborted": "canceled", "interrupted": "running"}
+
+
+def parse_status(text: str, key: str) -> Iterator[BtrfsScrub]:
+    """Yield the scrubs of `btrfs scrub status` (cmds/scrub.c: print_scrub_summary). Raises Malformed for one cut off.
+
+    Error summary:    csum=41
+      Corrected:      0
+      Uncorrectable:  41
+
+    Until 5.1: `corrected errors: 0, uncorrectable errors: 41, unverified errors: 0`. With -d each device has its own.
+    """
+    uuid, blocks = "", list[tuple[str, list[str]]]()
+    for line in text.splitlines():
+        if (head := _HEAD.fullmatch(line.strip())) is not None:
+            uuid = head["uuid"] or head["old"]
+            blocks.append((uuid, []))
+        elif blocks:
+            blocks[-1][1].append(line.strip())
+    for uuid, lines in blocks:
+        found = next((match for line in lines if (match := _STATUS.fullmatch(line)) is not None), None)
+        said = (found["state"] or found["old"]) if found is not None else "never"
+        counts = [[int(match[1] or match[2]) for line in lines if (match := each.fullmatch(line))] for each in _COUNTS]
+        clean = any(_CLEAN.fullmatch(line) for line in lines)
+        if said != "never" and not clean and not all(counts):
+            raise Malformed(f"btrfs scrub status: no summary of errors for {uuid}")
+        corrected, lost = (sum(each) if each or clean else None for each in counts)
+        yield BtrfsScrub(uuid, None, _STATES.get(said, said), None, corrected, lost, key)
+
+
+STATUS_TEXT = Form(
+    key="cmd:btrfs scrub status",
+    first=r"UUID: +[0-9a-f-]{36}\s*\n(?:Scrub (?:started|resumed|device)|\s*\n|\s+no stats)"
+    r"|scrub status for [0-9a-f-]{36}\s*\n",
+    reads="errors that the last scrub of btrfs found",
+    versions="btrfs-progs 3.12 and later",
+    goes_on=r"(?:UUID|Scrub \w+|Status|Duration|Time left|ETA|Total to scrub|Bytes scrubbed|Rate|Error summary): .*"
+    r"|\s+(?:Corrected|Uncorrectable|Unverified): .*|\s+(?:scrub|total|error|corrected|no stats) .*|\*\*\* WARNING.*"
+    r"|[Ss]crub (?:device|status) .*",
+    several=Several.JOINED,
+)
+
+
 def read(host: Host) -> Iterator[BtrfsScrub]:
-    """Yield the mounted btrfs. Raises Absent if the kernel has no btrfs, Denied if the records are not readable."""
+    """Yield the mounted btrfs, or those of recorded outputs.
+
+    Raises Absent if the kernel has no btrfs, Denied if the records are not readable, Malformed.
+    """
+    shown = [row for each in outputs(host, STATUS_TEXT) for row in parse_status(each.text, each.key)]
+    if shown:
+        yield from shown
+        return
     for uuid in filter(_UUID.fullmatch, host.entries(BTRFS)):
         devices = [device_name(name) for name in host.names(f"{BTRFS}/{uuid}/devices")]
         device = devices[0] if devices else None
         name = f"scrub.status.{uuid}"
         if name in host.names(RECORDS):
-            yield BtrfsScrub(uuid, device, *parse(host.text(f"{RECORDS}/{name}"), uuid))
+            text = host.text(f"{RECORDS}/{name}")
+            yield BtrfsScrub(uuid, device, *parse(text, uuid), *parse_errors(text, uuid))
         else:
             yield BtrfsScrub(uuid, device, "never")
 
@@ -95,6 +130,8 @@ BTRFS_SCRUBS = Collector(
         Need(f"list:{BTRFS}/*", "their devices"),
         Need(f"list:{RECORDS}", "whether a scrub of them was recorded"),
         Need(f"{RECORDS}/scrub.status.*", "when the last scrub ended", "root", filled=True),
+        Need("cmd:btrfs scrub*", "the same of `btrfs scrub status`, from captures only"),
     ),
     SLOW,
+    forms=(STATUS_TEXT,),
 )

@@ -223,15 +223,24 @@ def parse_split_brain(text: str) -> SplitBrain:
 _KEPT_OPTIONS = frozenset({"cluster.quorum-count", "cluster.quorum-type", "cluster.self-heal-daemon"})
 
 
+_COUNTED = expression(
+    rb"^(?:Brick |Status|Number of|Total Number|Gluster process|-{20}|Self-heal|NFS|Quota|Task|There are).*$|^.* [YN] +"
+    rb"(?:\d+|N/A) *$",
+    re.MULTILINE,
+)
+
+
 def without_names(data: bytes) -> bytes:
     """Return an answer without options that are not read and paths of entries that are not named; b"" if malformed.
 
-    Options hold addresses and hosts (auth.allow); entries beyond those named are `<gfid:UUID>`. Text is kept as it is:
-    counts of entries name bricks only.
+    Options hold addresses and hosts (auth.allow); entries beyond those named are `<gfid:UUID>`. Of text, lines with
+    counts, bricks and states are kept.
     """
     text = data.decode("utf-8", "surrogateescape")
     if text.startswith("Gathering count"):
         return data
+    if text.startswith(("Status of volume", "Brick ")):
+        return b"\n".join(each[0] for each in _COUNTED.finditer(data)) + b"\n"
     try:
         root = _root(text)
         named = {entry.name for entry in parse_split_brain(text).entries}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated, ClassVar
 
 from sdstop.collectors.gluster.answers import (
     Refused,
@@ -12,11 +11,12 @@ from sdstop.collectors.gluster.answers import (
     parse_counts,
     parse_split_brain,
 )
-from sdstop.collectors.gluster.volumes import INFO, VOLUMES, answer, read_volumes
+from sdstop.collectors.gluster.readings import INFO, GlusterHeal, GlusterSplitBrain
+from sdstop.collectors.gluster.volumes import VOLUMES, answer, read_volumes
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Absent, Host
-from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
+from sdstop.core.model import Reading
 
 COUNT = ("gluster", "--mode=script", "volume", "heal", "*", "statistics", "heal-count")
 SPLIT = ("gluster", "--mode=script", "--xml", "volume", "heal", "*", "info", "split-brain")
@@ -24,46 +24,9 @@ PACE = 300.0
 MOST_PENDING = 2000
 """Entries to heal above which split brain is not looked for: each entry is locked and read on all bricks for it."""
 UNCOUNTED = "not counted for dispersed volumes"
+NOT_SHOWN = "not shown by info split-brain"
 MOST_VOLUMES = 16
 """Volumes that are asked in one run."""
-
-
-class GlusterHeal(Reading, frozen=True, kw_only=True):
-    """Entries of a volume that differ between its bricks.
-
-    `pending` is the largest count of a brick; a file that is being written counts for a moment. `split` are entries
-    that no brick may heal because each blames the other; absent if they were not looked for.
-    """
-
-    family: ClassVar[str] = "gluster_heal"
-    title: ClassVar[str] = "GlusterFS entries to heal"
-    remembered: ClassVar[bool] = True
-    rows_of = Source("{origin}", "{needle}")
-    fields_of: ClassVar = {"split": Source("{searched}", "<file")}
-
-    volume: Annotated[str, Label("Volume", "Its name", names=Name.VOLUME)]
-    pending: Annotated[int | None, Metric("Pending", "Entries to heal on the brick with most; absent if unknown")]
-    split: Annotated[int | None, Metric("Split brain", "Entries in split brain; absent if not looked for")]
-    silent: Annotated[int, Metric("Silent", "Bricks that did not answer")]
-    why: Annotated[str | None, Fact("Reason", "Reason for which entries were not counted", plain=True)] = None
-    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
-    needle: Annotated[str, Fact("Needle", "Text that marks it in the evidence", export=False, names=Name.EVIDENCE)] = ""
-    searched: Annotated[str, Fact("Searched", "Key of the evidence of split brain", export=False,
-                                  names=Name.EVIDENCE)] = ""  # fmt: skip
-
-
-class GlusterSplitBrain(Reading, frozen=True, kw_only=True):
-    """A file or directory in split brain: each copy blames the other, and reads fail with an I/O error."""
-
-    family: ClassVar[str] = "gluster_split_brain"
-    title: ClassVar[str] = "GlusterFS files in split brain"
-    rows_of = Source("{origin}", 'gfid="{gfid}"')
-
-    volume: Annotated[str, Label("Volume", "Name of the volume", names=Name.VOLUME)]
-    entry: Annotated[str, Label("Entry", "Path in the volume, or gfid:UUID without a path", names=Name.PATH)]
-    gfid: Annotated[str, Fact("GFID", "Its identifier on the bricks", names=Name.IDENTIFIER)]
-    bricks: Annotated[str, Fact("Bricks", "Bricks that hold it, spaces between", export=False, names=Name.EVIDENCE)]
-    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
 
 
 def read(host: Host) -> Iterable[Reading]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated, ClassVar
 
 from sdstop.collectors.gluster.answers import (
     Peer,
@@ -15,15 +14,13 @@ from sdstop.collectors.gluster.answers import (
     parse_volumes,
     without_names,
 )
+from sdstop.collectors.gluster.readings import INFO, KIND, GlusterBrick, GlusterVolume
 from sdstop.core.collector import SLOW, Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Absent, Denied, Failed, Host, Output
-from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
-from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
+from sdstop.core.model import Reading
 from sdstop.readings.cluster import Cluster, ClusterNode
 
-KIND = "gluster"
-INFO = ("gluster", "--mode=script", "--xml", "volume", "info")
 STATUS = ("gluster", "--mode=script", "--xml", "volume", "status", "all")
 PEERS = ("gluster", "--mode=script", "--xml", "peer", "status")
 VOLUMES = "/var/lib/glusterd/vols"
@@ -32,81 +29,6 @@ UNUSED = 300.0
 """Directory with a directory for each volume, on every server of the pool."""
 _DEAD = "gluster daemon is operational"
 _MEMBER = "Peer in Cluster"
-
-
-class GlusterVolume(Reading, frozen=True, kw_only=True):
-    """A volume of GlusterFS.
-
-    `tolerates` is the number of further bricks that may fail before some data cannot be written, in the worst case;
-    `out` is the number of sets of bricks (a set holds the same data) that do not have enough of them.
-    """
-
-    family: ClassVar[str] = "gluster_volume"
-    title: ClassVar[str] = "GlusterFS volumes"
-    rows_of = Source(command_key(INFO), "<name>{volume}<")
-    things: ClassVar = {
-        "volume": Identity(
-            ThingKind.VOLUME, Naming.VOLUME, f"{KIND}/{{volume}}", aliases=(("{volume}", Naming.VOLUME),)
-        )
-    }
-
-    volume: Annotated[str, Label("Volume", "Its name", names=Name.VOLUME)]
-    state: Annotated[str, State("State", "Started, Stopped or Created")]
-    type: Annotated[str, Fact("Type", "Replicate, Disperse, Distribute ...", plain=True)]
-    copies: Annotated[
-        int | None,
-        Metric("Copies", "Number of copies, arbiters included; absent if dispersed", setting=True, detail=True),
-    ]
-    arbiters: Annotated[int, Metric("Arbiters", "Bricks of each set that hold no data", setting=True, detail=True)]
-    redundancy: Annotated[
-        int | None, Metric("Redundancy", "Bricks of a dispersed set that may fail", setting=True, detail=True)
-    ]
-    bricks: Annotated[int, Metric("Bricks", "Configured bricks", setting=True)]
-    bricks_up: Annotated[int, Metric("Bricks up", "Bricks that are online")]
-    bricks_unknown: Annotated[
-        int, Metric("Bricks unknown", "Bricks whose server is not connected, or not queried", detail=True)
-    ]
-    tolerates: Annotated[
-        int | None, Metric("Tolerates", "Further bricks that may fail before writes do; absent if unknown")
-    ]
-    refusing: Annotated[int, Metric("Refusing", "Sets of bricks that refuse writes: no quorum, or too few bricks")]
-    out: Annotated[int, Metric("Out", "Sets of bricks that cannot be read: too few bricks")]
-    quorum: Annotated[str, Fact("Quorum", "cluster.quorum-type: none, auto, fixed", plain=True)]
-    healers: Annotated[int | None, Metric("Heal daemons", "Self-heal daemons; absent if it has none", detail=True)]
-    healers_up: Annotated[int | None, Metric("Heal daemons up", "Self-heal daemons that are online", detail=True)]
-    healing: Annotated[int, Metric("Healing", "Whether the self-heal daemon is enabled (1 = yes)")]
-
-    @property
-    def down(self) -> int:
-        """Number of bricks that are known to be offline."""
-        return self.bricks - self.bricks_up - self.bricks_unknown
-
-
-class GlusterBrick(Reading, frozen=True, kw_only=True):
-    """A brick of a volume: a directory on a server."""
-
-    family: ClassVar[str] = "gluster_brick"
-    title: ClassVar[str] = "GlusterFS bricks"
-    rows_of = Source("{origin}", "{path}<")
-    things: ClassVar = {
-        "brick": Identity(ThingKind.BRICK, Naming.OSD, f"{KIND}/{{volume}}/{{host}}:{{path}}"),
-        "volume": Identity(ThingKind.VOLUME, Naming.VOLUME, f"{KIND}/{{volume}}"),
-        "host": Identity(ThingKind.NODE, Naming.NODE, f"{KIND}/{{host}}"),
-    }
-    joins = (Join("volume", "brick", Relation.MEMBER), Join("brick", "host", Relation.LOCATED))
-
-    volume: Annotated[str, Label("Volume", "Name of the volume", names=Name.VOLUME)]
-    host: Annotated[str, Label("Host", "Server of the brick", names=Name.HOST)]
-    path: Annotated[str, Label("Path", "Directory on that server", names=Name.PATH)]
-    set: Annotated[int, Metric("Set", "Number of the set of bricks that hold the same data, from 1")]
-    arbiter: Annotated[int, Metric("Arbiter", "Whether it holds names and no data (1 = yes)")]
-    state: Annotated[str, State("State", "Brick: online, offline, or unknown (its server is not connected)")]
-    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
-
-    @property
-    def brick(self) -> str:
-        """Name of the brick, as gluster writes it: `host:path`."""
-        return f"{self.host}:{self.path}"
 
 
 class GlusterStopped(Failed):
@@ -362,7 +284,7 @@ GLUSTER = Collector(
         Command(INFO, "volumes and bricks, from this server's files", "root", filled=True),
         Command(PEERS, "other servers, from this server's state", "root", filled=True),
         Command(STATUS, "running bricks and self-heal daemons; queries all servers", "root", filled=True),
-        Need("cmd:gluster*", "answers recorded by other tools", redact=without_names),
+        Need("cmd:gluster*", "answers recorded by other tools, also as text", redact=without_names),
         Need(f"list:{VOLUMES}", "configured volumes, if glusterd does not answer"),
         Need("/proc/sys/kernel/hostname", "host name"),
     ),

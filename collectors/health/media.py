@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Annotated, ClassVar
 
+from sdstop.collectors.health.readings import BLOCK, DiskMedium
 from sdstop.core.collector import Collector, Need
 from sdstop.core.expression import expression
 from sdstop.core.host import Absent, Host, TimedOut, Unreadable
-from sdstop.core.joins import Identity, Naming
-from sdstop.core.model import Fact, Label, Name, Reading, Source, files
+from sdstop.core.model import Reading
 
-BLOCK = "/sys/block"
 PACE = 1800.0
 _ZONED: Mapping[str, str] = {"host-managed": "SMR, host-managed", "host-aware": "SMR, host-aware"}
 _VPD: Mapping[int, str] = {1: "SMR, host-aware", 2: "SMR, drive-managed"}
@@ -26,33 +24,6 @@ _MODELS = expression(
     r"HDWD(?:240|260)|HDWL1[12]\d|DT02ABA(?:400|600)"  # Toshiba
 )
 """Models that their vendors list as drive-managed SMR, and that do not report it."""
-
-
-class DiskMedium(Reading, frozen=True):
-    """Recording of a disk, where anything is known of it."""
-
-    family: ClassVar[str] = "disk_medium"
-    title: ClassVar[str] = "Disk media"
-    remarked: ClassVar[str] = "recording"
-    rows_of = Source(f"{BLOCK}/{{device}}/queue/zoned")
-    fields_of: ClassVar = files(f"{BLOCK}/{{device}}/device", known_by="model")
-    things: ClassVar = {"device": Identity(None, Naming.DEV)}
-
-    device: Annotated[str, Label("Device", "Kernel name", names=Name.DEVICE)]
-    recording: Annotated[
-        str,
-        Fact(
-            "Recording",
-            "not zoned; SMR, host-managed, host-aware or drive-managed",
-            plain=True,
-            detail=True,
-        ),
-    ]
-    known_by: Annotated[str, Fact("Known by", "zoned, VPD page or model", plain=True, detail=True)]
-
-    def remark(self) -> str:
-        """Return the recording if it is shingled."""
-        return f"{self.recording} ({self.known_by})" if self.recording.startswith("SMR") else ""
 
 
 def read(host: Host) -> Iterable[Reading]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from sdstop.core.format import quantity
-from sdstop.core.joins import Identity, Naming
-from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, State, Unplaced
+from sdstop.core.format import number as short
+from sdstop.core.format import plural, quantity
+from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
+from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, State, Unplaced, files
 
 ANSWERED = "answered"
 STANDBY = "standby"
@@ -218,3 +219,131 @@ _NEEDLES = {
     },
 }
 """Words before the value of a field, by protocol and form of the evidence; the log is the text of nvme-cli."""
+
+
+BLOCK = "/sys/block"
+
+FILES = {"completed": "iodone_cnt", "errors": "ioerr_cnt", "timeouts": "iotmo_cnt"}
+
+_COMMANDS = 1000
+"""Commands for each error from which the errors are worth a remark."""
+
+
+class ScsiCommands(Reading, frozen=True):
+    """Commands of a SCSI disk since it was found (kernel drivers/scsi/scsi_sysfs.c; timeouts since Linux 6.2)."""
+
+    family: ClassVar[str] = "scsi_commands"
+    title: ClassVar[str] = "SCSI commands"
+    remarked: ClassVar[str] = "SCSI errors"
+    rows_of = Source(f"{BLOCK}/{{device}}/device/ioerr_cnt")
+    fields_of: ClassVar = files(f"{BLOCK}/{{device}}/device", **FILES)
+    things: ClassVar = {"device": Identity(None, Naming.DEV)}
+
+    device: Annotated[str, Label("Device", "Kernel name", names=Name.DEVICE)]
+    completed: Annotated[int | None, Metric("Completed", "Commands completed", kind=Kind.COUNTER, detail=True)]
+    errors: Annotated[
+        int | None, Metric("Errors", "Commands with an error, harmless ones included", kind=Kind.COUNTER, exact=True)
+    ]
+    timeouts: Annotated[
+        int | None, Metric("Timeouts", "Commands that timed out", kind=Kind.COUNTER, exact=True, detail=True)
+    ]
+
+    def remark(self) -> str:
+        """Return the timeouts, and the errors if they are more than a few."""
+        many = self.errors is not None and self.completed is not None and self.errors * _COMMANDS > self.completed
+        if not self.timeouts and not (many and self.errors):
+            return ""
+        said = [plural(self.timeouts, "timeout")] if self.timeouts else []
+        said += [f"{self.errors} of {short(self.completed)} commands with errors"] if self.errors else []
+        return f"{', '.join(said)} since it was found"
+
+
+ENCLOSURES = "/sys/class/enclosure"
+
+
+class EnclosureSlot(Reading, frozen=True, kw_only=True):
+    """A slot of an enclosure. The LEDs are those for fault and locate (IDENT), as the enclosure reports them."""
+
+    family: ClassVar[str] = "enclosure_slot"
+    title: ClassVar[str] = "Enclosure slots"
+    remarked: ClassVar[str] = "slot"
+    rows_of = Source(f"{ENCLOSURES}/{{address}}/{{slot}}/status")
+    fields_of: ClassVar = {name: Source(f"{ENCLOSURES}/{{address}}/{{slot}}/{name}") for name in ("fault", "locate")}
+    things: ClassVar = {
+        "device": Identity(None, Naming.DEV),
+        "bay": Identity(ThingKind.SLOT, Naming.ENCLOSURE, "{enclosure}/{number}"),
+        "enclosure": Identity(ThingKind.ENCLOSURE, Naming.ENCLOSURE),
+    }
+    joins = (Join("device", "bay|enclosure", Relation.LOCATED), Join("bay", "enclosure", Relation.PART))
+
+    address: Annotated[str, Label("Enclosure", "SCSI address of its processor", plain=True)]
+    slot: Annotated[str, Label("Slot", "Name of the slot", plain=True)]
+    enclosure: Annotated[str, Fact("Identifier", "Identifier of the enclosure", export=False, names=Name.IDENTIFIER)]
+    number: Annotated[int | None, Metric("Number", "Number of the slot", export=False, exact=True)] = None
+    device: Annotated[str | None, Fact("Device", "Kernel name of the disk in the slot", names=Name.DEVICE)] = None
+    status: Annotated[
+        str | None, State("Status", "OK, critical, non-critical, unrecoverable, not installed, unknown, unavailable")
+    ] = None
+    fault: Annotated[bool | None, Metric("Fault LED", "Whether a fault is signaled")] = None
+    locate: Annotated[bool | None, Metric("Locate LED", "Whether the locate LED is lit")] = None
+
+    def remark(self) -> str:
+        """Return the slot, its status and the LEDs that are lit."""
+        said = [f"{self.slot} of enclosure {self.address}"]
+        said += [f"status {self.status}"] if self.status not in {None, "OK"} else []
+        said += ["fault LED on"] if self.fault else []
+        said += ["locate LED on"] if self.locate else []
+        return ", ".join(said)
+
+
+class DiskMedium(Reading, frozen=True):
+    """Recording of a disk, where anything is known of it."""
+
+    family: ClassVar[str] = "disk_medium"
+    title: ClassVar[str] = "Disk media"
+    remarked: ClassVar[str] = "recording"
+    rows_of = Source(f"{BLOCK}/{{device}}/queue/zoned")
+    fields_of: ClassVar = files(f"{BLOCK}/{{device}}/device", known_by="model")
+    things: ClassVar = {"device": Identity(None, Naming.DEV)}
+
+    device: Annotated[str, Label("Device", "Kernel name", names=Name.DEVICE)]
+    recording: Annotated[
+        str,
+        Fact(
+            "Recording",
+            "not zoned; SMR, host-managed, host-aware or drive-managed",
+            plain=True,
+            detail=True,
+        ),
+    ]
+    known_by: Annotated[str, Fact("Known by", "zoned, VPD page or model", plain=True, detail=True)]
+
+    def remark(self) -> str:
+        """Return the recording if it is shingled."""
+        return f"{self.recording} ({self.known_by})" if self.recording.startswith("SMR") else ""
+
+
+HWMON = "/sys/class/hwmon"
+
+
+class DiskTemperature(Reading, frozen=True):
+    """Temperature of a disk and the limits that it reports (kernel drivers/nvme/host/hwmon.c, hwmon/drivetemp.c)."""
+
+    family: ClassVar[str] = "disk_temperature"
+    title: ClassVar[str] = "Disk temperatures"
+    remarked: ClassVar[str] = "temperature"
+    rows_of = Source(f"{HWMON}/{{sensor}}/temp1_input")
+    fields_of: ClassVar = files(f"{HWMON}/{{sensor}}", warm="temp1_max", hot="temp1_crit")
+    things: ClassVar = {"device": Identity(None, Naming.DEV)}
+
+    device: Annotated[str, Label("Device", "Kernel name", names=Name.DEVICE)]
+    driver: Annotated[str, Fact("Driver", "nvme or drivetemp", plain=True, detail=True)]
+    sensor: Annotated[str, Fact("Sensor", "Directory of the sensor (hwmonN)", export=False, plain=True)]
+    temperature: Annotated[float, Metric("Temperature", "Temperature", "celsius")]
+    warm: Annotated[float | None, Metric("Warm at", "Temperature from which the disk warns", "celsius", detail=True)]
+    hot: Annotated[float | None, Metric("Hot at", "Temperature that the disk calls critical", "celsius", detail=True)]
+
+    def remark(self) -> str:
+        """Return the temperature with its limit."""
+        limit = self.warm or self.hot
+        return quantity(self.temperature, "celsius") + (f", limit {quantity(limit, 'celsius')}" if limit else "")

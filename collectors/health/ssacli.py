@@ -22,10 +22,23 @@ Smart Array P420i in Slot 0 (Embedded)
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
+from sdstop.collectors.health import storcli
+from sdstop.collectors.health.raid_readings import RaidController, RaidDisk, RaidVolume
 from sdstop.core.expression import expression
+from sdstop.core.form import Form, Several
 from sdstop.core.host import Malformed
+
+PROGRAMS = ("ssacli", "hpssacli", "hpacucli")
+DETAIL = ("ssacli", "ctrl", "all", "show", "config", "detail")
+TEXT = Form(
+    key="cmd:ssacli ctrl all show config detail",
+    first=r"(?:HPE? )?Smart Array [^\n]* in Slot \w+",
+    reads="controllers, caches, batteries, volumes and disks of HPE",
+    versions="ssacli, hpssacli, hpacucli",
+    several=Several.JOINED,
+)
 
 _CONTROLLER = expression(r"(?P<model>\S.* (?:Array|Controller|RAID)\b.*?|\S.*?) in Slot (?P<slot>\w+)(?: +\(.*\))*")
 _VOLUME = expression(r"Logical Drive: (?P<id>\w+)")
@@ -121,3 +134,103 @@ def _short(slot: str, text: str) -> SsacliItem | None:
         item.said = {"Status": ", ".join(parts[size + 1 :])}
         return item
     return None
+
+
+def rows_of(text: str, key: str) -> Iterator[RaidController | RaidVolume | RaidDisk]:
+    """Yield the rows of an answer; `key` is that of the evidence. Raises Malformed as `parse` does.
+
+    Answers about neither a controller nor drives have none.
+    """
+    slot = re.search(r"\bslot[= ](\w+)", key)  # a sosreport has no "=" in names
+    if "in Slot " in text or (slot is not None and "drive " in text):
+        for item in parse(text, slot[1] if slot is not None else ""):
+            yield _ITEMS[item.kind](item, key)
+
+
+def _controller(item: SsacliItem, key: str) -> RaidController:
+    said = item.said
+    state, cache = said.get("Controller Status"), said.get("Cache Status")
+    battery = said.get("Battery/Capacitor Status")
+    if battery is None and said.get("Battery/Capacitor Count") == "0":
+        battery = "none"
+    forced = said.get("No-Battery Write Cache")
+    return RaidController(
+        controller=f"slot {item.slot}",
+        model=item.model,
+        serial=said.get("Serial Number"),
+        firmware=said.get("Firmware Version"),
+        address=said.get("PCI Address (Domain:Bus:Device.Function)"),
+        state=state,
+        healthy=None if state is None else state == "OK",
+        battery=battery,
+        protected=None if battery is None else False if battery == "none" else _charged(battery),
+        cache=cache,
+        forced=None if forced is None else forced == "Enabled",
+        told=key,
+        needle="Battery/Capacitor Status" if "Battery/Capacitor Status" in said else "Controller Status",
+    )
+
+
+def _charged(word: str) -> bool | None:
+    if word == "OK" or word.startswith("Recharging"):
+        return True
+    return False if word.startswith(("Failed", "Replace", "Not Present", "Missing")) else None
+
+
+def _volume(item: SsacliItem, key: str) -> RaidVolume:
+    state, caching = item.said["Status"], item.said.get("Caching")
+    word = state.partition(",")[0]
+    device = item.said.get("Disk Name", "")
+    return RaidVolume(
+        volume=f"slot {item.slot}/ld {item.name}",
+        controller=f"slot {item.slot}",
+        device=device.removeprefix("/dev/") if device.startswith("/dev/") else None,
+        level=item.said.get("Fault Tolerance"),
+        state=state,
+        whole=_VOLUMES.get(word, (None, None))[0],
+        lost=_VOLUMES.get(word, (None, None))[1],
+        cache=caching,
+        told=key,
+        needle=f"Logical Drive: {item.name}",
+    )
+
+
+_VOLUMES: dict[str, tuple[bool | None, bool | None]] = {
+    "OK": (True, False), "Interim Recovery Mode": (False, False), "Ready for Rebuild": (False, False),
+    "Recovering": (False, False), "Ready for Recovery": (False, False), "Failed": (False, True),
+    "Transforming": (True, False), "Expanding": (True, False), "Queued for Expansion": (True, False),
+    "Wrong Physical Drive Replaced": (False, True), "Not Available": (False, True), "Overheated": (False, True),
+}  # fmt: skip
+
+
+def _disk(item: SsacliItem, key: str) -> RaidDisk:
+    state = item.said["Status"]
+    box = item.name.rpartition(":")[0]
+    wide = item.said.get("WWID", "")
+    heat = storcli.celsius(f"{item.said.get('Current Temperature (C)', '')}C")
+    return RaidDisk(
+        disk=f"slot {item.slot}/{item.name}",
+        controller=f"slot {item.slot}",
+        enclosure=f"slot {item.slot}/{box}" if box else None,
+        state=state,
+        good=_DISKS.get(state.partition(",")[0]),
+        rebuilding=state.startswith("Rebuilding"),
+        predicted=int("Predictive" in state),
+        temperature=heat,
+        flash="Solid State" in item.said["Interface Type"] if "Interface Type" in item.said else None,
+        model=item.said.get("Model"),
+        serial=item.said.get("Serial Number"),
+        wwn=wide if re.fullmatch(r"[0-9A-Fa-f]{16}", wide) else None,
+        tool="ssacli",
+        told=key,
+        needle=f"physicaldrive {item.name}",
+    )
+
+
+_DISKS = {
+    "OK": True, "Rebuilding": True, "Predictive Failure": True, "Erase Complete": True, "Failed": False,
+    "Offline": False, "Missing": False,
+}  # fmt: skip
+_ITEMS: dict[str, Callable[[SsacliItem, str], RaidController | RaidVolume | RaidDisk]] = {
+    "controller": _controller, "volume": _volume, "disk": _disk,
+}  # fmt: skip

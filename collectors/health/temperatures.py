@@ -9,42 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Annotated, ClassVar
 
+from sdstop.collectors.health.readings import HWMON, DiskTemperature
 from sdstop.core.collector import Collector, Need
-from sdstop.core.format import quantity
 from sdstop.core.host import Absent, Host
-from sdstop.core.joins import Identity, Naming
-from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, files
+from sdstop.core.model import Reading
 
-HWMON = "/sys/class/hwmon"
 NVME = "/sys/class/nvme"
 BLOCK = "/sys/block"
 PACE = 300.0
 _MILLI = 1000
-
-
-class DiskTemperature(Reading, frozen=True):
-    """Temperature of a disk and the limits that it reports (kernel drivers/nvme/host/hwmon.c, hwmon/drivetemp.c)."""
-
-    family: ClassVar[str] = "disk_temperature"
-    title: ClassVar[str] = "Disk temperatures"
-    remarked: ClassVar[str] = "temperature"
-    rows_of = Source(f"{HWMON}/{{sensor}}/temp1_input")
-    fields_of: ClassVar = files(f"{HWMON}/{{sensor}}", warm="temp1_max", hot="temp1_crit")
-    things: ClassVar = {"device": Identity(None, Naming.DEV)}
-
-    device: Annotated[str, Label("Device", "Kernel name", names=Name.DEVICE)]
-    driver: Annotated[str, Fact("Driver", "nvme or drivetemp", plain=True, detail=True)]
-    sensor: Annotated[str, Fact("Sensor", "Directory of the sensor (hwmonN)", export=False, plain=True)]
-    temperature: Annotated[float, Metric("Temperature", "Temperature", "celsius")]
-    warm: Annotated[float | None, Metric("Warm at", "Temperature from which the disk warns", "celsius", detail=True)]
-    hot: Annotated[float | None, Metric("Hot at", "Temperature that the disk calls critical", "celsius", detail=True)]
-
-    def remark(self) -> str:
-        """Return the temperature with its limit."""
-        limit = self.warm or self.hot
-        return quantity(self.temperature, "celsius") + (f", limit {quantity(limit, 'celsius')}" if limit else "")
 
 
 def read(host: Host) -> Iterable[Reading]:

@@ -15,6 +15,8 @@ class LogPlace(enum.StrEnum):
 
     DISK = "disk"
     """Kernel name of a block device: sdc, nvme1n1, md0, dm-3."""
+    MAPPED = "mapped"
+    """Name of a device-mapper device: mpatha, vg-pool."""
     NUMBER = "number"
     """MAJOR:MINOR of a block device."""
     SCSI = "scsi"
@@ -31,6 +33,8 @@ class LogPlace(enum.StrEnum):
     SERVER = "server"
     POOL = "pool"
     """ZFS pool or device of one."""
+    AOE = "aoe"
+    """Shelf and slot of an AoE disk: e1.1, 1.1."""
     USB = "usb"
     NODE = "node"
 

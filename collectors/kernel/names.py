@@ -32,6 +32,7 @@ class DiskNames(Struct):
         """Return the kernel name of a disk, or the name in the message if it is unknown."""
         if place in {
             LogPlace.DISK,
+            LogPlace.MAPPED,
             LogPlace.NODE,
             LogPlace.PCI,
             LogPlace.CONTROLLER,
@@ -40,6 +41,8 @@ class DiskNames(Struct):
             LogPlace.USB,
         }:
             return device
+        if place == LogPlace.AOE:
+            return f"etherd/e{device.removeprefix('e')}"
         found = self.known.get(device)
         if found is None:
             found = self.known[device] = self._looked_up(place, device) or device

@@ -204,7 +204,7 @@ PATTERNS = (
     pattern(
         "session recovery timed out",
         r" ?(?P<dev>session\d{1,6}): session recovery timed out after \d{1,6} secs",
-        "session-error",
+        "session-lost",
         LogPlace.SESSION,
     ),
     pattern(
@@ -256,6 +256,38 @@ PATTERNS = (
         r"ABORT_TASK: Found referenced \w{1,20} task_tag: \d{1,20}",
         "client-abort",
         LogPlace.NODE,
+    ),
+    pattern(
+        " expired",
+        r"nvmet: ctrl \d{1,6} keep-alive timer \(\d{1,6} seconds\) expired|Time2Retain timer expired for SID: \d{1,10}",
+        "client-lost",
+        LogPlace.NODE,
+    ),
+    pattern(
+        "Did not receive response to NOPIN",
+        r"Did not receive response to NOPIN on CID: \d{1,6}, failing connection",
+        "client-lost",
+        LogPlace.NODE,
+    ),
+    pattern("nvmet: ctrl ", r"nvmet: ctrl \d{1,6} fatal error occurred", "client-lost", LogPlace.NODE),
+    pattern(
+        "ata error cmd=",
+        r"aoe: (?:aoecmd_ata_rsp: )?ata error cmd=[0-9A-F]{2}h stat=[0-9A-F]{2}h from (?P<dev>e\d{1,5}\.\d{1,3})",
+        "target-error",
+        LogPlace.AOE,
+    ),
+    pattern(
+        "error packet from",
+        r"aoe: error packet from (?P<dev>\d{1,5}\.\d{1,3})(?:@(?P<hidden>[\w.@-]{1,15}))?; ecode=\d{1,3}",
+        "target-error",
+        LogPlace.AOE,
+    ),
+    pattern(
+        "flashcache",
+        r"(?:device-mapper: )?(?:flashcache: )?(?P<dev>flashcache)_\w{1,40}: (?:switching (?P<hidden>\S{1,128}) to "
+        r"(?P<bypass>BYPASS) mode|io error -?\d{1,6} block \d{1,20})",
+        lambda found: "cache-failed" if found["bypass"] else "io-error",
+        LogPlace.CONTROLLER,
     ),
     pattern("super_written gets error", r"md: super_written gets error=-?\d{1,4}", "superblock-error", LogPlace.NODE),
     pattern(

@@ -15,7 +15,6 @@ from sdstop.collectors.limits.controlgroup import (
     GroupIoTotals,
     Throttle,
     Throttles,
-    group_name,
     joined,
     parse_device,
     parse_max,
@@ -23,6 +22,7 @@ from sdstop.collectors.limits.controlgroup import (
     parse_service,
     parse_stat,
 )
+from sdstop.collectors.limits.readings import group_name
 from sdstop.core.collector import Collector, Need, Question
 from sdstop.core.columns import Batch
 from sdstop.core.host import Absent, Host, Malformed, TimedOut, Unreadable

@@ -192,33 +192,3 @@ def _whole(text: str, name: str) -> int:
     if not is_whole(text) or int(text) >= _LARGEST:
         raise Malformed(f"{name}: {text[:40]!r} is not a number")
     return int(text)
-
-
-_ESCAPE = expression(r"\\x([0-9a-f]{2})")
-_HEX = expression(r"[0-9a-f]{32,}")
-_UNITS = (".service", ".scope", ".slice")
-_USER = expression(r"(user@[0-9]+\.service)/")
-
-
-def group_name(path: str) -> str:
-    r"""Return a readable name for a group from its path below the root.
-
-    Names of systemd units are unique on a node (except those of user managers), so the last part is sufficient; `\x2d`
-    is a dash, and container ids are cut to the twelve characters that container tools show.
-
-        /machine.slice/machine-qemu\x2d3\x2dweb.scope   machine-qemu-3-web.scope
-        /system.slice/docker-<64 digits>.scope          docker-<12 digits>.scope
-        /qemu.slice/100.scope                           qemu.slice/100.scope
-        /lxc/101                                        lxc/101
-    """
-    whole = path.strip("/")
-    if not whole:
-        return "/"
-    last = whole.rpartition("/")[2]
-    if last.endswith(_UNITS) and not last.partition(".")[0].isdigit():
-        manager = _USER.search(f"{whole}/")
-        name = f"{manager[1]}/{last}" if manager and last != manager[1] else last
-    else:
-        name = whole
-    name = _ESCAPE.sub(lambda found: chr(int(found[1], 16)), name)
-    return _HEX.sub(lambda found: found[0][:12], name)

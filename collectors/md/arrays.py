@@ -389,5 +389,5 @@ MDRAID = Collector(
     ),
     LIVE,
     devices=r"md(\d+|_\S+)",
-    forms=(mdstat.FORM, mdadm.DETAIL, mdadm.EXAMINE),
+    forms=(mdstat.FORM, mdadm.DETAIL, mdadm.SCAN, mdadm.EXAMINE),
 )

@@ -64,6 +64,11 @@ def recorded(host: Host) -> dict[str, RecordedArray]:
         for detail in mdadm.parse_detail(output.text):
             name = _kernel_name(detail.path)
             found[name] = _of_detail(host, detail, name, output.key)
+    for output in outputs(host, mdadm.SCAN):
+        for line in mdadm.parse_scan(output.text):
+            scanned = _of_scan(line, output.key)
+            if scanned is not None:
+                found.setdefault(scanned.array, RecordedArray(scanned, ()))
     blocks: dict[str, list[Superblock]] = {}
     keys: dict[str, str] = {}
     for output in outputs(host, mdadm.EXAMINE):
@@ -126,6 +131,47 @@ def _of_detail(host: Host, detail: Detail, name: str, key: str) -> RecordedArray
         if member.path is not None
     )
     return RecordedArray(array, tuple(members), _rebuild(detail, name, key) if detail.operation is not None else None)
+
+
+def _of_scan(line: mdadm.ScanLine, key: str) -> Array | None:
+    """Return an array that a line of `mdadm --detail --scan` shows to be inactive, or to lack members.
+
+    None for others: without -v no members are listed, and with -v failed ones are.
+    """
+    missing = (line.raid_disks or 0) - line.members if line.members is not None and line.level in _REDUNDANT else 0
+    if line.is_active and missing <= 0:
+        return None
+    degraded = missing if line.is_active else None
+    working = line.members if line.is_active else None
+    return Array(
+        array=_kernel_name(line.path),
+        state="active" if line.is_active else "inactive",
+        level=line.level,
+        layout=None,
+        metadata=None,
+        size=None,
+        chunk=None,
+        raid_disks=line.raid_disks,
+        working=working,
+        degraded=degraded,
+        slots=None,
+        spares=line.spares if line.is_active else None,
+        failed=0,
+        action=None,
+        policy=None,
+        bitmap=None,
+        near_copies=None,
+        far_copies=None,
+        tolerates=_tolerates(line.level, line.raid_disks, (1, 1), working, None) if line.level != "raid10" else None,
+        old_raid_disks=None,
+        last_action=None,
+        mismatch=None,
+        bitmap_chunk=None,
+        stripe_cache=None,
+        stripe_cache_active=None,
+        where=key,
+        needle=line.needle,
+    )
 
 
 def _rebuild(detail: Detail, name: str, key: str) -> Rebuild:

@@ -340,12 +340,13 @@ def minor_of(name: str) -> str:
 
 
 _OWN_NAME = expression(rb"(?m)^([ \t]*Name : )(?:[^\s:]*:)?(\S+).*$")
+_SCANNED_NAME = expression(rb"(?m)^((?:INACTIVE-)?ARRAY .*?) name=\S+")
 _DEVICE_UUID = expression(rb"(?m)^[ \t]*(?:Device )?UUID : .*\n?")
 
 
 def without_hosts(data: bytes) -> bytes:
     """Return outputs without the host names in names of arrays, and without UUIDs that are not read."""
-    return _DEVICE_UUID.sub(b"", _OWN_NAME.sub(rb"\1host:\2", data))
+    return _SCANNED_NAME.sub(rb"\1", _DEVICE_UUID.sub(b"", _OWN_NAME.sub(rb"\1host:\2", data)))
 
 
 def detail_fault(text: str) -> str:
@@ -364,6 +365,51 @@ def examine_fault(text: str) -> str:
         return str(error)
 
 
+class ScanLine(Struct, frozen=True):
+    """An array in `mdadm --detail --scan`; `members` counts listed devices without spares; failed ones are listed, too.
+
+    `members` is None without -v.
+    """
+
+    path: str
+    is_active: bool
+    level: str | None
+    raid_disks: int | None
+    members: int | None
+    spares: int
+    needle: str
+
+
+_SCAN = expression(
+    r"(?P<inactive>INACTIVE-)?ARRAY (?P<path>/\S+)(?: level=(?P<level>\S+) num-devices=(?P<disks>\d{1,5}))?"
+    r"(?P<rest> .*)?"
+)
+_DEVICES = expression(r"\s+devices=(?P<devices>\S+)\s*")
+_SPARES = expression(r"(?:^| )spares=(\d{1,5})(?: |$)")
+
+
+def parse_scan(text: str) -> Iterator[ScanLine]:
+    """Yield the arrays of `mdadm --detail --scan [-v]` (Detail.c, brief); lines of other forms are skipped.
+
+    ARRAY /dev/md0 level=raid1 num-devices=2 metadata=1.2 spares=1 name=n1:0 UUID=11111111:22222222:33333333:44444444
+       devices=/dev/sda1,/dev/sdb1,/dev/sdc1
+    INACTIVE-ARRAY /dev/md127 metadata=1.2 name=n1:1 UUID=11111111:22222222:33333333:55555555
+    """
+    lines = text.splitlines()
+    for place, line in enumerate(lines):
+        found = _SCAN.fullmatch(line.rstrip())
+        if found is None:
+            continue
+        devices = _DEVICES.fullmatch(lines[place + 1]) if place + 1 < len(lines) else None
+        known = _SPARES.search(found["rest"] or "")
+        spares = int(known[1]) if known is not None else 0
+        members = None if devices is None else len(devices["devices"].split(",")) - spares
+        yield ScanLine(
+            found["path"], not found["inactive"], found["level"], whole(found["disks"], 5), members, spares,
+            f"ARRAY {found['path']} ",
+        )  # fmt: skip
+
+
 _VERSIONS = "mdadm 3.2 and later"
 _GOES_ON = (
     r"\s*[A-Z][A-Za-z ]{2,30} : .*|/dev/\S+:|\s*Number\s+Major\s+Minor\s+RaidDevice.*"
@@ -379,6 +425,13 @@ DETAIL = Form(
     whole=True,
     several=Several.JOINED,
     about=r"(?m)^ *(/dev/\S+):$",
+)
+SCAN = Form(
+    key="cmd:mdadm --detail --scan",
+    first=r"(?:INACTIVE-)?ARRAY /dev/\S+ .*\bUUID=[0-9a-f:]{35}",
+    goes_on=r"(?:INACTIVE-)?ARRAY .*|\s+devices=.*",
+    reads="arrays that are not active; with -v how many members they have",
+    versions=_VERSIONS,
 )
 EXAMINE = Form(
     key="cmd:mdadm -E",

@@ -4,52 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Annotated, ClassVar
 
+from sdstop.collectors.memory.readings import TOP, MemoryBandwidth, MemoryTraffic
 from sdstop.core.collector import Collector, Need
 from sdstop.core.host import Absent, Failed, Host
-from sdstop.core.model import Derivation, Kind, Label, Metric, Reading, Source
+from sdstop.core.model import Derivation, Reading
 
-TOP = "/sys/fs/resctrl"
 _PACE = 5.0
 _MOST_GROUPS = 64
 _DOMAIN = re.compile(r"mon_L3_(\d{1,4})")
 _RESERVED = frozenset({"info", "mon_data", "mon_groups"})
-
-
-class MemoryTraffic(Reading, frozen=True):
-    """Bytes between a last-level cache and memory since resctrl was mounted, of all tasks together.
-
-    The processor counts them for each monitoring group (Linux Documentation/arch/x86/resctrl.rst); the sum over the
-    groups is that of the cache. A group that is removed takes its bytes with it. The file system is never mounted for
-    this.
-    """
-
-    family: ClassVar[str] = "memory_traffic"
-    title: ClassVar[str] = "Memory traffic (measured)"
-    rows_of = Source(f"{TOP}/mon_data/{{folder}}/mbm_total_bytes")
-    fields_of: ClassVar = {"local": Source(f"{TOP}/mon_data/{{folder}}/mbm_local_bytes")}
-
-    domain: Annotated[str, Label("Cache", "Number of the last-level cache, mostly that of its socket", plain=True)]
-    folder: Annotated[str, Label("Folder", "Its folder in resctrl: mon_L3_00", plain=True)]
-    total: Annotated[int | None, Metric("Total", "Bytes between the cache and memory", "bytes", Kind.COUNTER)]
-    local: Annotated[
-        int | None, Metric("Local", "Bytes between the cache and the memory of its node", "bytes", Kind.COUNTER)
-    ]
-
-
-class MemoryBandwidth(Reading, frozen=True):
-    """Memory traffic of a last-level cache between two samples."""
-
-    family: ClassVar[str] = "memory_bandwidth"
-    title: ClassVar[str] = "Memory bandwidth in use (measured)"
-    exported: ClassVar[bool] = False
-    rows_of = Source(f"{TOP}/mon_data/{{folder}}/mbm_total_bytes")
-
-    domain: Annotated[str, Label("Cache", "Number of the last-level cache", plain=True)]
-    folder: Annotated[str, Label("Folder", "Its folder in resctrl: mon_L3_00", plain=True)]
-    rate: Annotated[float, Metric("Traffic", "Bytes between the cache and memory per second", "bytes_per_second")]
-    remote: Annotated[float | None, Metric("Remote", "Share of the traffic that crosses to another NUMA node", "ratio")]
 
 
 def groups(host: Host) -> list[str]:

@@ -6,128 +6,25 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated, ClassVar
 
 from msgspec.structs import replace
 
 from sdstop.collectors.memory import dmidecode, smbios
 from sdstop.collectors.memory.channels import family
 from sdstop.collectors.memory.locator import Slot, places
+from sdstop.collectors.memory.readings import TABLE, TRANSFERS, Dimm, MemorySocket
 from sdstop.collectors.memory.smbios import MemoryDevice, Processor, Table
 from sdstop.core.collector import ONCE, Collector, Need
 from sdstop.core.form import outputs
 from sdstop.core.host import Absent, Host, Malformed, TimedOut, Unreadable
-from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
-from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
+from sdstop.core.model import Reading
 from sdstop.readings import lscpu
 
-TABLE = "/sys/firmware/dmi/tables/DMI"
 CPUINFO = "/proc/cpuinfo"
 _BANNER = "# dmidecode "
 """First line of dmidecode's output."""
-_TRANSFERS = 1e6
 _BUS = 8
 """Bytes per transfer of a module; the same for both DDR5 subchannels together."""
-
-
-class Dimm(Reading, frozen=True, kw_only=True):
-    """A memory slot, populated or empty; read once, because modules change only with the power off.
-
-    Speeds are in transfers per second, of 8 bytes each.
-    """
-
-    family: ClassVar[str] = "dimm"
-    title: ClassVar[str] = "Memory modules"
-    rows_of = (Source("{where}", "{needle}"), Source(TABLE, "{needle}"))
-    things: ClassVar = {
-        "slot": Identity(ThingKind.DIMM, Naming.DIMM),
-        "channel": Identity(ThingKind.MEMORY_CHANNEL, Naming.SOCKET, "{socket}/{channel}"),
-        "socket": Identity(ThingKind.SOCKET, Naming.SOCKET),
-    }
-    joins = (
-        Join("slot", "channel|socket", Relation.ATTACHED),
-        Join("channel", "socket", Relation.PART),
-    )
-
-    slot: Annotated[str, Label("Slot", "Name on the board, with the bank's where slots share a name", plain=True)]
-    socket: Annotated[str | None, Fact("Socket", "Processor socket, from 0, if the slots' names prove it", plain=True)]
-    channel: Annotated[
-        str | None, Fact("Channel", "Memory channel of the processor, if the slots' names prove it", plain=True)
-    ]
-    size: Annotated[int | None, Metric("Size", "Size of the module; 0 for an empty slot", "bytes", setting=True)]
-    speed: Annotated[
-        int | None,
-        Metric(
-            "Rated", "Rated speed of the module, in transfers per second", "per_second", scale=_TRANSFERS, setting=True
-        ),
-    ]
-    configured: Annotated[
-        int | None,
-        Metric(
-            "Runs at",
-            "Configured speed of the module, in transfers per second",
-            "per_second",
-            scale=_TRANSFERS,
-            setting=True,
-        ),
-    ]
-    type: Annotated[str | None, Fact("Type", "DDR3, DDR4, DDR5 ...", plain=True)]
-    rank: Annotated[int | None, Metric("Ranks", "Ranks of the module")]
-    maker: Annotated[str | None, Fact("Maker", "Manufacturer, as reported by the firmware", plain=True)]
-    part: Annotated[str | None, Fact("Part", "Part number", plain=True)]
-    where: Annotated[str, Fact("Where", "Evidence of it", export=False, names=Name.EVIDENCE)] = TABLE
-    needle: Annotated[str, Fact("Mark", "Text that marks it there", export=False, names=Name.EVIDENCE)] = ""
-
-
-class MemorySocket(Reading, frozen=True, kw_only=True):
-    """A populated processor socket and its memory.
-
-    Fields are None if it is unknown which slots belong to the socket. `used` counts channels with a module; if
-    `at_most` is set it is an upper bound derived from the number of modules.
-    """
-
-    family: ClassVar[str] = "memory_socket"
-    title: ClassVar[str] = "Memory of each processor"
-    rows_of = (Source("{where}", "{needle}"), Source(TABLE, "{needle}"))
-    things: ClassVar = {
-        "socket": Identity(ThingKind.SOCKET, Naming.SOCKET),
-    }
-
-    socket: Annotated[str, Label("Socket", "Processor socket, from 0, in the order of the firmware", plain=True)]
-    cpu: Annotated[str | None, Fact("Processor", "Model", plain=True)]
-    basis: Annotated[
-        str | None, Fact("Known by", "How the channels are known: cpu, or slots (their names)", plain=True)
-    ]
-    virtual: Annotated[bool, Metric("Virtual", "Whether the firmware is that of a virtual machine", export=False)]
-    channels: Annotated[int | None, Metric("Channels", "Number of memory channels", setting=True)]
-    used: Annotated[int | None, Metric("Used", "Number of memory channels with a module (upper bound)", setting=True)]
-    at_most: Annotated[bool, Metric("At most", "Whether fewer channels may be in use", export=False)]
-    slots: Annotated[int | None, Metric("Slots", "Number of memory slots", setting=True)]
-    dimms: Annotated[int | None, Metric("DIMMs", "Number of memory slots with a module", setting=True)]
-    capacity: Annotated[int | None, Metric("Memory", "Size of all modules of the socket", "bytes", setting=True)]
-    fastest: Annotated[
-        int | None,
-        Metric(
-            "CPU takes",
-            "Maximum transfer rate that the processor supports",
-            "per_second",
-            scale=_TRANSFERS,
-            setting=True,
-            detail=True,
-        ),
-    ]
-    peak: Annotated[
-        float | None,
-        Metric(
-            "Peak", "Peak bandwidth of the channels in use (8 bytes per transfer)", "bytes_per_second", setting=True
-        ),
-    ]
-    possible: Annotated[
-        float | None,
-        Metric("Possible", "Peak bandwidth with all channels populated, at this speed", "bytes_per_second"),
-    ]
-    where: Annotated[str, Fact("Where", "Evidence of it", export=False, names=Name.EVIDENCE)] = TABLE
-    needle: Annotated[str, Fact("Mark", "Text that marks it there", export=False, names=Name.EVIDENCE)] = ""
 
 
 def read(host: Host) -> Iterable[Reading]:
@@ -332,8 +229,8 @@ def _socket(
         dimms=dimms,
         capacity=capacity,
         fastest=kind.fastest if kind else None,
-        peak=None if speed is None or used is None else used * speed * _TRANSFERS * _BUS,
-        possible=None if speed is None or channels is None else channels * speed * _TRANSFERS * _BUS,
+        peak=None if speed is None or used is None else used * speed * TRANSFERS * _BUS,
+        possible=None if speed is None or channels is None else channels * speed * TRANSFERS * _BUS,
         where=where,
         needle=(processor.version or processor.designation or ""),
     )

@@ -4,118 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Annotated, ClassVar
 
+from sdstop.collectors.memory.readings import (
+    CONTROLLER,
+    MC,
+    MemoryController,
+    MemoryControllerActivity,
+    MemoryErrorActivity,
+    MemoryErrors,
+)
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.host import Absent, Host
-from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
-from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Source, Unplaced
+from sdstop.core.model import Derivation, Reading
 
-MC = "/sys/devices/system/edac/mc"
 _MIB = 1 << 20
-
-
-_CONTROLLER = {
-    "name": "mc_name", "size": "size_mb", "counted_for": "seconds_since_reset", "corrected": "ce_count",
-    "uncorrected": "ue_count", "unplaced": "ce_noinfo_count", "uncorrected_unplaced": "ue_noinfo_count",
-}  # fmt: skip
-
-
-class MemoryController(Reading, frozen=True):
-    """A memory controller (kernel drivers/edac/edac_mc_sysfs.c). Counters start when its driver is loaded.
-
-    `unplaced` errors are not attributed to a module by the hardware; they are also included in the other counters.
-    """
-
-    family: ClassVar[str] = "memory_controller"
-    title: ClassVar[str] = "Memory controllers"
-    things: ClassVar = {
-        "controller": Identity(ThingKind.CONTROLLER, Naming.EDAC),
-    }
-
-    controller: Annotated[str, Label("Controller", "mcN", plain=True)]
-    name: Annotated[str | None, Fact("Name", "Name given by its driver", plain=True)]
-    size: Annotated[int | None, Metric("Memory", "Memory behind it", "bytes")]
-    counted_for: Annotated[float | None, Metric("Counted for", "Time since the counters were reset", "seconds")]
-    corrected: Annotated[int | None, Metric("Corrected", "Corrected memory errors", kind=Kind.COUNTER)]
-    uncorrected: Annotated[int | None, Metric("Uncorrected", "Uncorrected memory errors", kind=Kind.COUNTER)]
-    unplaced: Annotated[int | None, Metric("Unplaced", "Corrected errors without a known module", kind=Kind.COUNTER)]
-    uncorrected_unplaced: Annotated[
-        int | None, Metric("Uncorrected, unplaced", "Uncorrected errors without a known module", kind=Kind.COUNTER)
-    ]
-    told: Annotated[str | None, Fact("Source", "Output that shows it", export=False, names=Name.EVIDENCE)] = None
-    needle: Annotated[str, Fact("Line", "Marks it in the output", export=False, names=Name.EVIDENCE)] = ""
-
-    def source(self, field: str = "") -> Source | None:
-        """Return the attribute of a field (by default the corrected errors), or the line of an output."""
-        if self.told is not None:
-            return Source(self.told, self.needle)
-        return Source(f"{MC}/{self.controller}/{_CONTROLLER.get(field, 'ce_count')}")
-
-
-class MemoryErrors(Reading, frozen=True):
-    """Errors of a module (dimm), a rank, or a row and channel, as far as the controller distinguishes them."""
-
-    family: ClassVar[str] = "memory_errors"
-    title: ClassVar[str] = "Memory errors"
-    things: ClassVar = {
-        "place": Identity(ThingKind.DIMM, Naming.EDAC, aliases=(("{label}", Naming.DIMM),)),
-        "controller": Identity(ThingKind.CONTROLLER, Naming.EDAC),
-    }
-    joins = (Join("place", "controller", Relation.ATTACHED),)
-
-    place: Annotated[str, Label("Place", "mcN/dimmN, mcN/rankN; of old kernels mcN/csrowN/chN", plain=True)]
-    controller: Annotated[str, Fact("Controller", "mcN", plain=True)]
-    label: Annotated[str | None, Fact("Name", "Name of the slot, from the driver or an administrator", plain=True)]
-    location: Annotated[
-        str | None, Fact("Location", "Location by the hardware's numbering: channel 1 slot 0", export=False, plain=True)
-    ]
-    size: Annotated[int | None, Metric("Memory", "Size of the module", "bytes")]
-    corrected: Annotated[int | None, Metric("Corrected", "Corrected memory errors", kind=Kind.COUNTER)]
-    uncorrected: Annotated[int | None, Metric("Uncorrected", "Uncorrected memory errors", kind=Kind.COUNTER)]
-    told: Annotated[str | None, Fact("Source", "Output that shows it", export=False, names=Name.EVIDENCE)] = None
-    needle: Annotated[str, Fact("Line", "Marks it in the output", export=False, names=Name.EVIDENCE)] = ""
-
-    def source(self, field: str = "") -> Source | None:
-        """Return the attribute of a field (by default the corrected errors), or the line of an output."""
-        if self.told is not None:
-            return Source(self.told, self.needle)
-        head, _, last = self.place.rpartition("/")
-        if last.startswith("ch"):  # csrow3/ch0: ch0_ce_count; uncorrected errors are counted only per row
-            names = {"label": f"{last}_dimm_label", "uncorrected": "ue_count", "size": "size_mb"}
-            return Source(f"{MC}/{head}/{names.get(field, f'{last}_ce_count')}")
-        names = {
-            "label": "dimm_label", "location": "dimm_location", "size": "size", "uncorrected": "dimm_ue_count"
-        }  # fmt: skip
-        return Source(f"{MC}/{self.place}/{names.get(field, 'dimm_ce_count')}")
-
-
-class MemoryErrorActivity(Reading, frozen=True):
-    """Memory errors of a module, rank or channel between two samples."""
-
-    family: ClassVar[str] = "memory_error_activity"
-    title: ClassVar[str] = "New memory errors"
-    exported: ClassVar[bool] = False
-    rows_of = Unplaced("it follows from two readings of a place")
-    things: ClassVar = {
-        "place": Identity(None, Naming.EDAC),
-    }
-
-    place: Annotated[str, Label("Place", "As in the other tables", plain=True)]
-    seconds: Annotated[float, Metric("Time", "Time between the two readings", "seconds")]
-    corrected: Annotated[int, Metric("Corrected", "New corrected memory errors")]
-    uncorrected: Annotated[int, Metric("Uncorrected", "New uncorrected memory errors")]
-
-
-class MemoryControllerActivity(MemoryErrorActivity, frozen=True):
-    """Memory errors of a whole controller between two samples."""
-
-    family: ClassVar[str] = "memory_controller_activity"
-    title: ClassVar[str] = "New errors of memory controllers"
-    rows_of = Unplaced("it follows from two readings of a controller")
-    things: ClassVar = {
-        "place": Identity(ThingKind.CONTROLLER, Naming.EDAC),
-    }
 
 
 def read(host: Host) -> Iterable[Reading]:
@@ -130,7 +32,7 @@ def _rows(host: Host, names: list[str]) -> Iterator[Reading]:
     for name in names:
         base = f"{MC}/{name}"
         size = host.number(f"{base}/size_mb")
-        corrected, uncorrected, unplaced, lost = (host.number(f"{base}/{_CONTROLLER[field]}") for field in _COUNTS)
+        corrected, uncorrected, unplaced, lost = (host.number(f"{base}/{CONTROLLER[field]}") for field in _COUNTS)
         yield MemoryController(
             name,
             host.maybe(f"{base}/mc_name") or None,

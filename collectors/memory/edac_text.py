@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from sdstop.collectors.memory.edac import MemoryController, MemoryErrors
+from sdstop.collectors.memory.readings import MemoryController, MemoryErrors
 from sdstop.core.collector import Collector, Need
 from sdstop.core.expression import expression
 from sdstop.core.form import Form, outputs

@@ -5,38 +5,15 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterable
-from typing import Annotated, ClassVar
 
 from sdstop.collectors.network.clients import ADDRESSES6, ROUTES, parse_addresses, parse_routes
+from sdstop.collectors.network.path_readings import TRIE, NodeAddress
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.expression import expression
 from sdstop.core.host import Absent, Host, Malformed
-from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
-from sdstop.core.model import Fact, Label, Name, Reading, Source
+from sdstop.core.model import Reading
 
-TRIE = "/proc/net/fib_trie"
 _LEAF = expression(r"\|-- (\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3})\n\s+/32 host LOCAL")
-
-
-class NodeAddress(Reading, frozen=True):
-    """An address of this node, other than loopback and link-local ones."""
-
-    family: ClassVar[str] = "node_address"
-    title: ClassVar[str] = "Addresses of this node"
-    exported: ClassVar[bool] = False
-    rows_of = Source("{origin}", "{needle}")
-    things: ClassVar = {
-        "address": Identity(ThingKind.PEER, Naming.ADDRESS),
-        "interface": Identity(None, Naming.NET),
-    }
-    joins = (Join("address", "interface", Relation.CARRIED),)
-
-    address: Annotated[str, Label("Address", "IP address", names=Name.IDENTIFIER)]
-    interface: Annotated[
-        str | None, Fact("Interface", "Interface whose network contains the address", names=Name.INTERFACE)
-    ]
-    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = TRIE
-    needle: Annotated[str, Fact("Line", "Text that marks its line", export=False, names=Name.EVIDENCE)] = ""
 
 
 def parse_trie(text: str) -> list[str]:

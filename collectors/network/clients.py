@@ -5,68 +5,18 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterable, Iterator
-from typing import Annotated, ClassVar
 
 from msgspec import Struct
 
-from sdstop.collectors.network.connections import SOCKETS, PortPair, asked, bracketed, connections, listed
+from sdstop.collectors.network.connections import SOCKETS, PortPair, asked, connections, listed
+from sdstop.collectors.network.peer_readings import ASK_CLIENTS, PORTS, StorageClient, StorageClientActivity
 from sdstop.core.collector import Collector, Command, Need
-from sdstop.core.evidence import command_key
 from sdstop.core.host import Absent, Host
-from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
-from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Source, Unplaced
+from sdstop.core.model import Derivation, Reading
 from sdstop.core.text import whole_total
 
-PORTS = {2049: "nfs", 445: "smb", 139: "smb", 3260: "iscsi", 10809: "nbd", 4420: "nvme-tcp"}
 ROUTES = "/proc/net/route"
 ADDRESSES6 = "/proc/net/if_inet6"
-ASK = tuple(f"ss -tinO state established ( {' or '.join(f'sport = :{port}' for port in sorted(PORTS))} )".split())
-_KEY = command_key(ASK)
-
-
-class StorageClient(Reading, frozen=True):
-    """A client of a storage service: all of its connections to one address of this node.
-
-    Byte counters cover the current connections (tcp_info, Linux 4.1 and later), so they decrease when a connection is
-    closed. `interface` is the outgoing interface of responses, None if the routes do not determine it.
-    """
-
-    family: ClassVar[str] = "storage_client"
-    title: ClassVar[str] = "Clients of this node's storage"
-    exported: ClassVar[bool] = False
-    things: ClassVar = {
-        "client": Identity(ThingKind.CLIENT, Naming.ADDRESS),
-        "interface": Identity(None, Naming.NET),
-    }
-    joins = (Join("client", "interface", Relation.CARRIED),)
-
-    client: Annotated[str, Label("Client", "Address of the client", names=Name.IDENTIFIER)]
-    service: Annotated[str, Label("Service", "nfs, smb, iscsi, nbd, nvme-tcp; by the port of this node", plain=True)]
-    address: Annotated[str, Label("Address", "Address of this node that the client uses", names=Name.IDENTIFIER)]
-    interface: Annotated[str | None, Fact("Interface", "Interface that replies leave by", names=Name.INTERFACE)]
-    connections: Annotated[int, Metric("Connections", "Open connections of the client")]
-    received: Annotated[int | None, Metric("Received", "Bytes received from the client", "bytes", Kind.COUNTER)]
-    sent: Annotated[int | None, Metric("Sent", "Bytes sent to the client", "bytes", Kind.COUNTER)]
-
-    def source(self, field: str = "") -> Source | None:
-        """Return the output line of one of the client's connections."""
-        del field
-        return Source(_KEY, f"{bracketed(self.client)}:")
-
-
-class StorageClientActivity(Reading, frozen=True):
-    """Throughput of a client between two samples."""
-
-    family: ClassVar[str] = "storage_client_activity"
-    title: ClassVar[str] = "What clients move"
-    exported: ClassVar[bool] = False
-    rows_of = Unplaced("it follows from two readings of a client's connections")
-
-    client: Annotated[str, Label("Client", "Address of the client", names=Name.IDENTIFIER)]
-    service: Annotated[str, Label("Service", "nfs, smb, iscsi, nbd, nvme-tcp", plain=True)]
-    address: Annotated[str, Label("Address", "Address of this node", names=Name.IDENTIFIER)]
-    received_per_second: Annotated[float, Metric("Received/s", "Bytes received from the client", "bytes_per_second")]
-    sent_per_second: Annotated[float, Metric("Sent/s", "Bytes sent to the client", "bytes_per_second")]
 
 
 class ClientConnection(Struct, frozen=True):
@@ -135,7 +85,7 @@ def read(host: Host) -> Iterable[Reading]:
     """Return a row for each client. Raise Absent, without running ss, if no storage port has a connection."""
     if not host.recorded("ss") and not listed(host, served):
         raise Absent(SOCKETS[0], "no NFS, SMB, iSCSI, NBD or NVMe/TCP clients connected")
-    return _rows(host, [row for row in parse_connections(asked(host, ASK)) if row.port in PORTS])
+    return _rows(host, [row for row in parse_connections(asked(host, ASK_CLIENTS)) if row.port in PORTS])
 
 
 def _rows(host: Host, connections: list[ClientConnection]) -> Iterator[StorageClient]:
@@ -181,7 +131,7 @@ CLIENTS = Collector(
     (
         Need(SOCKETS[0], "whether a client is connected to a storage port"),
         Need(SOCKETS[1], "whether a client is connected to a storage port over IPv6"),
-        Command(ASK, "bytes of each connection; only where there are such clients"),
+        Command(ASK_CLIENTS, "bytes of each connection; only where there are such clients"),
         Need(ROUTES, "interface that leads to a client"),
         Need(ADDRESSES6, "interface that leads to a client over IPv6"),
     ),

@@ -93,11 +93,6 @@ def _plain(text: str) -> str | None:
     return str(mapped or address)
 
 
-def bracketed(address: str) -> str:
-    """Return an address as ss prints it."""
-    return f"[{address}]" if ":" in address else address
-
-
 def asked(host: Host, argv: Sequence[str]) -> str:
     """Return the output of ss. Raises Failed if it reports an error."""
     output = host.run(argv)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
-from typing import Annotated, ClassVar
 
+from sdstop.collectors.network.peer_readings import TargetExport
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.host import Absent, Host
-from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
-from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
+from sdstop.core.model import Reading
 
 LIO = "/sys/kernel/config/target/iscsi"
 NVMET = "/sys/kernel/config/nvmet"
@@ -16,30 +15,6 @@ NVMET = "/sys/kernel/config/nvmet"
 
 WILDCARDS = frozenset({"0.0.0.0", "[::]", "::", "[::0]", "::0", "*", ""})  # noqa: S104  # compared, not bound
 """Addresses of portals that listen on all addresses of the node."""
-
-
-class TargetExport(Reading, frozen=True):
-    """A target at one portal, as configured in configfs (kernel drivers/target/iscsi, drivers/nvme/target/configfs.c).
-
-    Portals are named `10.0.0.1:3260`. `enabled` is 0 for a target portal group or a namespace that is switched off.
-    """
-
-    family: ClassVar[str] = "target_export"
-    title: ClassVar[str] = "Exported targets"
-    exported: ClassVar[bool] = False
-    rows_of = Source("{origin}")
-    things: ClassVar = {
-        "target": Identity(ThingKind.TARGET, Naming.TARGET),
-        "devices": Identity(None, Naming.DEV, many=True),
-    }
-    joins = (Join("target", "devices", Relation.STORED),)
-
-    target: Annotated[str, Label("Target", "Name of the target: an IQN, an NQN", names=Name.IDENTIFIER)]
-    portal: Annotated[str, Label("Portal", "Address and port that it is offered at", names=Name.IDENTIFIER)]
-    transport: Annotated[str, Fact("Transport", "iscsi, nvme-tcp, nvme-rdma or nvme-fc", plain=True)]
-    enabled: Annotated[int | None, Metric("Enabled", "Whether initiators can log in (1 = yes)")]
-    devices: Annotated[str | None, Fact("Devices", "Kernel names of its disks, separated by commas", names=Name.DEVICE)]
-    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
 
 
 def read(host: Host) -> Iterable[Reading]:

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from sdstop.collectors.network import ethtool, ip_text, netclass
-from sdstop.collectors.network.addresses import NodeAddress
-from sdstop.collectors.network.interfaces import Interface, Traffic
 from sdstop.collectors.network.ip_text import IpInterface
-from sdstop.collectors.network.links import Bond, BondSlave, InterfaceLink
+from sdstop.collectors.network.path_readings import NodeAddress
+from sdstop.collectors.network.readings import Bond, BondSlave, Interface, InterfaceLink, Traffic
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.expression import expression
 from sdstop.core.form import outputs

@@ -4,147 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Iterable
-from typing import Annotated, ClassVar
 
 from sdstop.collectors.network import netclass, proc_bonding
+from sdstop.collectors.network.readings import CLASS, FOLDER, Bond, BondSlave, InterfaceLink
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.host import Absent, Host, Malformed, TimedOut, Unreadable
-from sdstop.core.joins import GroupKind, Identity, Join, Naming, Peers, Relation, Stated, ThingKind
-from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, State, files, recorded
+from sdstop.core.model import Reading
 from sdstop.core.retention import json_texts
 
-CLASS = netclass.CLASS
 _LACP = "802.3ad"
-
-
-class InterfaceLink(Reading, frozen=True):
-    """A pair of stacked interfaces: frames of `upper` pass through `interface`.
-
-    `relation` is the kind of `upper`: bond, bridge, team, vlan, macvlan ... For the two ends of a veth pair it is
-    "veth", and the pair is listed once, ordered by name.
-    """
-
-    family: ClassVar[str] = "interface_link"
-    title: ClassVar[str] = "Interface relations"
-    things: ClassVar = {
-        "upper": Identity(None, Naming.NET),
-        "interface": Identity(None, Naming.NET),
-    }
-    joins = (
-        Join(
-            "upper",
-            "interface",
-            Stated(
-                "relation",
-                {"bond": Relation.MEMBER, "team": Relation.MEMBER, "veth": None},
-                Relation.CARRIED,
-            ),
-        ),
-    )
-
-    interface: Annotated[
-        str, Label("Interface", "The lower interface, or one end of a veth pair", names=Name.INTERFACE)
-    ]
-    upper: Annotated[str, Label("Upper", "Interface above it, or the other end", names=Name.INTERFACE)]
-    relation: Annotated[str, Label("Relation", "bond, bridge, team, vlan, macvlan, ipvlan, veth ...", plain=True)]
-
-    def source(self, field: str = "") -> Source | None:
-        """Return the entry in the lower interface's directory."""
-        del field
-        if self.relation == "veth":
-            return Source(f"{CLASS}/{self.interface}/iflink")
-        return Source(f"list:{CLASS}/{self.interface}", f"upper_{self.upper}")
-
-
-class Bond(Reading, frozen=True):
-    """A bond, from /sys/class/net/X/bonding (kernel drivers/net/bonding/bond_sysfs.c)."""
-
-    family: ClassVar[str] = "bond"
-    title: ClassVar[str] = "Bonds"
-    rows_of = (Source("{told}", "{interface}"), Source(f"{CLASS}/{{interface}}/bonding/slaves"))
-    fields_of = recorded(
-        "{interface}",
-        files(
-            f"{CLASS}/{{interface}}/bonding",
-            "mode",
-            "active_slave",
-            "miimon",
-            hash_policy="xmit_hash_policy",
-            link="mii_status",
-        ),
-    )
-    things: ClassVar = {
-        "interface": Identity(ThingKind.BOND, Naming.NET),
-    }
-    traits: ClassVar = {"layout": "mode"}
-
-    interface: Annotated[str, Label("Bond", "Kernel name of the bond", names=Name.INTERFACE)]
-    mode: Annotated[str | None, Fact("Mode", "balance-rr, active-backup, 802.3ad ...", plain=True)]
-    hash_policy: Annotated[
-        str | None, Fact("Hash", "Hash policy that spreads frames over the slaves: layer2, layer3+4 ...", plain=True)
-    ]
-    active_slave: Annotated[
-        str | None, Fact("Active", "Active slave, in modes with a single one", export=False, names=Name.INTERFACE)
-    ]
-    link: Annotated[str | None, State("Link", "Link state of the bond: up, down")]
-    slaves: Annotated[int | None, Metric("Slaves", "Number of interfaces in the bond", setting=True)]
-    miimon: Annotated[
-        float | None, Metric("Link check", "Interval of the link check; 0 without one", "seconds", setting=True)
-    ]
-    told: Annotated[str | None, Fact("Source", "Evidence, if not sysfs", export=False, names=Name.EVIDENCE)] = None
-
-
-class BondSlave(Reading, frozen=True):
-    """A slave interface of a bond, from /sys/class/net/X/bonding_slave."""
-
-    family: ClassVar[str] = "bond_slave"
-    title: ClassVar[str] = "Bond slaves"
-    rows_of = (Source("{told}", "{interface}"), Source(f"{CLASS}/{{bond}}/bonding/slaves", "{interface}"))
-    fields_of = recorded(
-        "{interface}",
-        files(
-            f"{CLASS}/{{interface}}/bonding_slave",
-            "state",
-            link="mii_status",
-            link_failures="link_failure_count",
-            aggregator="ad_aggregator_id",
-            port_state="ad_actor_oper_port_state",
-        )
-        | {"partner": Source(f"{proc_bonding.FOLDER}/{{bond}}", "{partner}")},
-    )
-    things: ClassVar = {
-        "interface": Identity(ThingKind.NIC, Naming.NET),
-        "bond": Identity(ThingKind.BOND, Naming.NET),
-    }
-    joins = (Join("bond", "interface", Relation.MEMBER),)
-    peers = (
-        Peers(
-            kind=GroupKind.SLAVES,
-            upper="bond",
-            member="interface",
-            only=Stated("link", {"down": False, "going down": False}, True),  # noqa: FBT003
-        ),
-    )
-
-    bond: Annotated[str, Label("Bond", "Kernel name of the bond", names=Name.INTERFACE)]
-    interface: Annotated[str, Label("Slave", "Kernel name of the slave", names=Name.INTERFACE)]
-    state: Annotated[str | None, State("State", "State of the slave: active or backup")]
-    link: Annotated[str | None, State("Link", "Link state of the slave: up, down, going down, going back")]
-    link_failures: Annotated[int | None, Metric("Failures", "Link failures of the slave", kind=Kind.COUNTER)]
-    aggregator: Annotated[int | None, Metric("Aggregator", "802.3ad aggregator of the slave", export=False)]
-    partner: Annotated[
-        str | None,
-        Fact("Partner", "802.3ad: address of the switch at the other end", export=False, names=Name.IDENTIFIER),
-    ] = None
-    port_state: Annotated[
-        int | None,
-        Metric(
-            "Port state",
-            "802.3ad state of the slave's port; bit 64: no partner is known, bit 128: it fell silent",
-            exact=True,
-        ),
-    ] = None
-    told: Annotated[str | None, Fact("Source", "Evidence, if not sysfs", export=False, names=Name.EVIDENCE)] = None
 
 
 LINK_COMMAND = ("ip", "-j", "-d", "link", "show")
@@ -171,14 +39,14 @@ def _folders(host: Host) -> dict[str, netclass.Folder]:
     try:
         return netclass.folders(host)
     except Absent:
-        if not host.names(proc_bonding.FOLDER):
+        if not host.names(FOLDER):
             raise
         return {}
 
 
 def _bonds_of_proc(host: Host) -> Iterable[Reading]:
-    for name in host.names(proc_bonding.FOLDER):
-        key = f"{proc_bonding.FOLDER}/{name}"
+    for name in host.names(FOLDER):
+        key = f"{FOLDER}/{name}"
         said = proc_bonding.parse(host.maybe(key) or "")
         yield Bond(name, said.mode, said.hash_policy, said.active_slave, said.link, len(said.slaves), said.miimon, key)
         for slave in said.slaves:
@@ -279,7 +147,7 @@ def _bond(host: Host, name: str) -> Iterable[Reading]:
 def _partners(host: Host, name: str) -> dict[str, str]:
     """Return the partner of each slave; sysfs has only the one of the active aggregator."""
     try:
-        said = proc_bonding.parse(host.maybe(f"{proc_bonding.FOLDER}/{name}") or "")
+        said = proc_bonding.parse(host.maybe(f"{FOLDER}/{name}") or "")
     except Malformed:
         return {}
     return {slave.name: slave.partner for slave in said.slaves if slave.partner is not None}
@@ -314,8 +182,8 @@ LINKS = Collector(
             filled=("mode", "mii_status", "miimon", "xmit_hash_policy"),
         ),
         Need(f"{CLASS}/*/bonding_slave/*", "state and link failures of a slave", filled=True),
-        Need(f"list:{proc_bonding.FOLDER}", "bonds, where sysfs was not copied"),
-        Need(f"{proc_bonding.FOLDER}/*", "LACP partner of each slave; bonds, where sysfs was not copied", "root"),
+        Need(f"list:{FOLDER}", "bonds, where sysfs was not copied"),
+        Need(f"{FOLDER}/*", "LACP partner of each slave; bonds, where sysfs was not copied", "root"),
         Command(LINK_COMMAND, "which ends of veth pairs belong together"),
         Need(
             "cmd:ip -j -d link*",

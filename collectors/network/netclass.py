@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from sdstop.collectors.network.readings import CLASS
 from sdstop.core.host import Host
-
-CLASS = "/sys/class/net"
 
 _LOOPBACK = 772
 """ARPHRD_LOOPBACK in `type`."""

@@ -4,39 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Annotated, ClassVar
 
 from sdstop.collectors.network import netclass
+from sdstop.collectors.network.readings import CLASS, PauseFrames
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.expression import expression
 from sdstop.core.host import Absent, Host
-from sdstop.core.joins import Identity, Naming
-from sdstop.core.model import Kind, Label, Metric, Name, Reading, Source
+from sdstop.core.model import Reading
 from sdstop.core.text import whole
 
 _PACE = 120.0
 """Some cards ask their firmware for each counter."""
 _KEPT = r"\s*[\w.-]*(?:pause|xoff|pfc)[\w.-]*:\s"
-
-
-class PauseFrames(Reading, frozen=True):
-    """Frames of IEEE 802.3x and of priority flow control (PFC), as the driver of a network card counts them.
-
-    Drivers have their own names (`rx_pause_ctrl_phy`, `tx_flow_control_xoff`, `rx_prio3_pause`). Counts of priorities
-    are added up; of these and of the counts of all, the larger one is used, because they count the same frames.
-    """
-
-    family: ClassVar[str] = "pause_frames"
-    title: ClassVar[str] = "Pause frames"
-    remembered: ClassVar[int] = 32
-    rows_of = Source("cmd:ethtool --statistics {interface}")
-    things: ClassVar = {"interface": Identity(None, Naming.NET)}
-
-    interface: Annotated[str, Label("Interface", "Kernel name of the interface", names=Name.INTERFACE)]
-    received: Annotated[
-        int | None, Metric("Received", "Pause frames received: the switch stopped this node", kind=Kind.COUNTER)
-    ]
-    sent: Annotated[int | None, Metric("Sent", "Pause frames sent: this node stopped the switch", kind=Kind.COUNTER)]
 
 
 _LINE = expression(r"\s*([\w.-]{1,60}): (\d{1,20})\s*", re.ASCII)
@@ -76,7 +55,7 @@ def read(host: Host) -> Iterable[Reading]:
     """Return a row for each physical interface whose driver counts pause frames. Raises Absent without any."""
     found = []
     for folder in netclass.folders(host).values():
-        if folder.kind != "physical" or host.maybe(f"{netclass.CLASS}/{folder.name}/carrier") != "1":
+        if folder.kind != "physical" or host.maybe(f"{CLASS}/{folder.name}/carrier") != "1":
             continue
         output = host.run(("ethtool", "--statistics", folder.name))
         received, sent = parse(output.text) if output.exit == 0 else (None, None)
@@ -93,9 +72,9 @@ PAUSE = Collector(
     read,
     (PauseFrames,),
     (
-        Need(f"list:{netclass.CLASS}", "which interfaces there are"),
-        Need(f"list:{netclass.CLASS}/*", "which of them are physical"),
-        Need(f"{netclass.CLASS}/*/*", "kind and link of an interface"),
+        Need(f"list:{CLASS}", "which interfaces there are"),
+        Need(f"list:{CLASS}/*", "which of them are physical"),
+        Need(f"{CLASS}/*/*", "kind and link of an interface"),
         Command(("ethtool", "--statistics", "*"), "pause frames, of physical interfaces with a link", keep=_KEPT),
     ),
     _PACE,

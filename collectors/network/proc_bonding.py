@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from sdstop.collectors.network.readings import FOLDER
 from sdstop.core.expression import expression
 from sdstop.core.form import Form
 from sdstop.core.host import Malformed
 from sdstop.core.text import whole
 
-FOLDER = "/proc/net/bonding"
 _MODES = {
     "load balancing (round-robin)": "balance-rr", "fault-tolerance (active-backup)": "active-backup",
     "load balancing (xor)": "balance-xor", "fault-tolerance (broadcast)": "broadcast",

@@ -4,54 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import Annotated, ClassVar
 
+from sdstop.collectors.network.path_readings import InterfaceDay
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.form import Form, Several
 from sdstop.core.host import Absent, Host
-from sdstop.core.joins import Identity, Naming
-from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
+from sdstop.core.model import Reading
 from sdstop.core.text import added
 from sdstop.readings.sysstat import BANNER_FORM, STAMP_FORM, Figures, shows, stamped_rows, without_host
 
 _BYTES = {"rxkB/s": 1024, "rxbyt/s": 1, "txkB/s": 1024, "txbyt/s": 1}
-
-
-class InterfaceDay(Reading, frozen=True, kw_only=True):
-    """Activity of an interface over the time recorded by sysstat: means of all intervals, and the largest one.
-
-    `since` and `to` are times of day as printed, in the node's time zone. Errors and drops are None if only
-    `sar -n DEV` was recorded, traffic if only `sar -n EDEV` was.
-    """
-
-    family: ClassVar[str] = "interface_day"
-    title: ClassVar[str] = "Network statistics recorded by sar"
-    exported: ClassVar[bool] = False
-    rows_of = Source("{origin}", " {interface} ")
-    things: ClassVar = {
-        "interface": Identity(None, Naming.NET),
-    }
-
-    interface: Annotated[str, Label("Interface", "Kernel name of the interface", names=Name.INTERFACE)]
-    intervals: Annotated[int, Metric("Intervals", "Number of recorded intervals")]
-    since: Annotated[str, Fact("From", "End of the first interval", plain=True)]
-    to: Annotated[str, Fact("To", "End of the last interval", plain=True)]
-    rx: Annotated[float | None, Metric("RX", "Mean bytes received per second", "bytes_per_second")]
-    rx_most: Annotated[
-        float | None, Metric("RX at most", "Bytes received per second in the busiest interval", "bytes_per_second")
-    ]
-    tx: Annotated[float | None, Metric("TX", "Mean bytes sent per second", "bytes_per_second")]
-    tx_most: Annotated[
-        float | None, Metric("TX at most", "Bytes sent per second in the busiest interval", "bytes_per_second")
-    ]
-    busy_most: Annotated[
-        float | None, Metric("Used at most", "Share of the line rate that was used in the busiest interval", "ratio")
-    ]
-    rx_errors: Annotated[float | None, Metric("RX err/s", "Mean receive errors per second", "per_second")]
-    tx_errors: Annotated[float | None, Metric("TX err/s", "Mean transmit errors per second", "per_second")]
-    rx_dropped: Annotated[float | None, Metric("RX drop/s", "Mean frames dropped on receiving", "per_second")]
-    tx_dropped: Annotated[float | None, Metric("TX drop/s", "Mean frames dropped on sending", "per_second")]
-    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
 
 
 def parse(text: str) -> dict[str, dict[str, dict[str, float]]]:

@@ -3,103 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Annotated, ClassVar
 
+from sdstop.collectors.network.peer_readings import BLOCK, ISCSI, NVME, StorageSession
 from sdstop.core.collector import Collector, Need
 from sdstop.core.expression import expression
 from sdstop.core.host import Host
-from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
-from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
+from sdstop.core.model import Reading
 from sdstop.readings.disk import sysfs_name
 
-BLOCK = "/sys/block"
-ISCSI = "/sys/class/iscsi_session"
 CONNECTIONS = "/sys/class/iscsi_connection"
-NVME = "/sys/class/nvme"
 PACE = 10.0
 
 _NAMESPACE = expression(r"(nvme[0-9]+)(?:c[0-9]+)?(n[0-9]+)")
 _NBD = expression(r"nbd[0-9]+")
-
-
-class StorageSession(Reading, frozen=True):
-    """A session with remote storage.
-
-    TCP segments a byte stream, and the target reassembles it before storing it. Unlike with AoE frames, the MTU
-    therefore does not affect the request size at the target.
-    """
-
-    family: ClassVar[str] = "storage_session"
-    title: ClassVar[str] = "Storage sessions"
-    things: ClassVar = {
-        "session": Identity(ThingKind.SESSION, Naming.SESSION),
-        "devices": Identity(ThingKind.DEVICE, Naming.DEV, many=True),
-        "paths": Identity(None, Naming.DEV, many=True),
-        "target": Identity(ThingKind.TARGET, Naming.TARGET),
-        "peer": Identity(ThingKind.PEER, Naming.ADDRESS),
-    }
-    joins = (
-        Join("devices", "session", Relation.SERVED),
-        Join("paths", "session", Relation.SERVED),
-        Join("session", "target", Relation.SERVED),
-        Join("target|session", "peer", Relation.SERVED),
-    )
-
-    session: Annotated[str, Label("Session", "Its name in sysfs: session1, nvme0, nbd0", plain=True)]
-    transport: Annotated[str, Fact("Transport", "iscsi, nvme-tcp, nvme-rdma, nvme-fc or nbd", plain=True)]
-    devices: Annotated[
-        str | None, Fact("Devices", "Kernel names of the session's disks, separated by commas", names=Name.DEVICE)
-    ]
-    peer: Annotated[str | None, Fact("Peer", "Address and port of the other end", names=Name.IDENTIFIER)]
-    target: Annotated[str | None, Fact("Target", "Requested target: an IQN, an NQN", names=Name.IDENTIFIER)]
-    state: Annotated[
-        str | None,
-        State("State", "State of the session: LOGGED_IN, FAILED ... (iSCSI), live, connecting ... (NVMe), connected"),
-    ]
-    max_request: Annotated[
-        int | None,
-        Metric(
-            "Largest request", "Largest request of the disk that supports the least", "bytes", exact=True, setting=True
-        ),
-    ]
-    max_receive: Annotated[
-        int | None,
-        Metric(
-            "Receives", "iSCSI: largest data segment to this node (max_recv_dlength)", "bytes", exact=True, setting=True
-        ),
-    ] = None
-    max_send: Annotated[
-        int | None,
-        Metric(
-            "Sends", "iSCSI: largest data segment from this node (max_xmit_dlength)", "bytes", exact=True, setting=True
-        ),
-    ] = None
-    first_burst: Annotated[
-        int | None,
-        Metric("First burst", "iSCSI: largest unsolicited data (first_burst_len)", "bytes", exact=True, setting=True),
-    ] = None
-    max_burst: Annotated[
-        int | None, Metric("Burst", "iSCSI: largest data of one burst", "bytes", exact=True, setting=True)
-    ] = None
-    paths: Annotated[
-        str | None,
-        Fact("Paths", "Kernel names of an NVMe controller's paths to its disks", export=False, plain=True),
-    ] = None
-    told: Annotated[str | None, Fact("Source", "Output that shows it", export=False, names=Name.EVIDENCE)] = None
-    needle: Annotated[str, Fact("Line", "Marks it in the output", export=False, names=Name.EVIDENCE)] = ""
-
-    def source(self, field: str = "") -> Source | None:
-        """Return the attribute of a field (by default the state), or the line of an output."""
-        if self.told is not None:
-            return Source(self.told, self.needle)
-        match self.transport:
-            case "iscsi":
-                names = {"target": "targetname", "first_burst": "first_burst_len", "max_burst": "max_burst_len"}
-                return Source(f"{ISCSI}/{self.session}/{names.get(field, 'state')}")
-            case "nbd":
-                return Source(f"{BLOCK}/{self.session}/pid")
-        names = {"peer": "address", "target": "subsysnqn", "transport": "transport"}
-        return Source(f"{NVME}/{self.session}/{names.get(field, 'state')}")
 
 
 def read(host: Host) -> Iterable[Reading]:

@@ -15,8 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from sdstop.collectors.network.session_states import SessionState
-from sdstop.collectors.network.sessions import StorageSession
+from sdstop.collectors.network.peer_readings import SessionState, StorageSession
 from sdstop.core.collector import LIVE, Collector, Need
 from sdstop.core.expression import expression
 from sdstop.core.form import Form, Several, outputs

@@ -5,67 +5,18 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterable
-from typing import Annotated, ClassVar
 
 from msgspec import Struct
 
-from sdstop.collectors.network.connections import SOCKETS, PortPair, asked, bracketed, connections, listed
+from sdstop.collectors.network.connections import SOCKETS, PortPair, asked, connections, listed
+from sdstop.collectors.network.peer_readings import ASK_SERVERS, REPLICATED, SERVED, StoragePeer
 from sdstop.core.collector import Collector, Command, Need
-from sdstop.core.evidence import command_key
 from sdstop.core.expression import expression
 from sdstop.core.host import Absent, Host
-from sdstop.core.joins import Identity, Naming, ThingKind
-from sdstop.core.model import Kind, Label, Metric, Name, Reading, Source
+from sdstop.core.model import Reading
 from sdstop.core.text import whole_total
 
-SERVED = {2049: "nfs", 445: "smb", 3260: "iscsi", 4420: "nvme-tcp", 10809: "nbd", 3300: "ceph", 6789: "ceph",
-          24007: "gluster"}  # fmt: skip
-"""Ports of a server that this node is a client of."""
-REPLICATED = {(7788, 7799): "drbd", (6800, 7568): "ceph"}
-"""Ranges of ports between nodes of a cluster: either end may have such a port."""
-_RANGES = " or ".join(
-    f"( {end} >= :{low} and {end} <= :{high} )" for low, high in REPLICATED for end in ("dport", "sport")
-)
-ASK = tuple(
-    f"ss -tinO state established ( {' or '.join(f'dport = :{port}' for port in sorted(SERVED))} or {_RANGES} )".split()
-)
-_KEY = command_key(ASK)
 _PACE = 60.0
-
-
-class StoragePeer(Reading, frozen=True):
-    """A server or cluster node that this node exchanges data with: all connections of one service to one address.
-
-    Counters are those of the connections that are open now (tcp_info, Linux 4.2 and later): after a reconnect they
-    begin again. Connections are recognized by the usual ports of their service.
-    """
-
-    family: ClassVar[str] = "storage_peer"
-    title: ClassVar[str] = "Storage peers"
-    remembered: ClassVar[int] = 64
-    rows_of = Source(_KEY, "{shown}:")
-    things: ClassVar = {
-        "peer": Identity(ThingKind.PEER, Naming.ADDRESS, "{shown}", aliases=(("{shown}:{port}", Naming.ADDRESS),)),
-    }
-
-    peer: Annotated[str, Label("Peer", "Address of the other end", names=Name.IDENTIFIER)]
-    service: Annotated[
-        str, Label("Service", "iscsi, nvme-tcp, nfs, smb, nbd, ceph, drbd, gluster; by port", plain=True)
-    ]
-    port: Annotated[int | None, Metric("Port", "Port of the server, if all connections have one", export=False)]
-    connections: Annotated[int, Metric("Connections", "Open connections to the peer")]
-    segments: Annotated[int | None, Metric("Segments", "TCP segments sent to the peer", kind=Kind.COUNTER)]
-    retransmitted: Annotated[
-        int | None, Metric("Retransmitted", "TCP segments sent again to the peer", kind=Kind.COUNTER)
-    ]
-    round_trip: Annotated[
-        float | None, Metric("Round trip", "Longest smoothed round-trip time of the connections", "seconds")
-    ]
-
-    @property
-    def shown(self) -> str:
-        """Address as ss prints it."""
-        return bracketed(self.peer)
 
 
 class PeerConnection(Struct, frozen=True):
@@ -125,7 +76,7 @@ def read(host: Host) -> Iterable[Reading]:
     if not listed(host, connected):
         raise Absent(SOCKETS[0], "no connection to storage over TCP")
     grouped: dict[tuple[str, str], list[PeerConnection]] = {}
-    for row in parse(asked(host, ASK)):
+    for row in parse(asked(host, ASK_SERVERS)):
         grouped.setdefault((row.peer, row.service), []).append(row)
     return [_peer(*key, rows) for key, rows in grouped.items()]
 
@@ -152,7 +103,7 @@ STORAGE_PEERS = Collector(
     (
         Need(SOCKETS[0], "whether this node is connected to storage"),
         Need(SOCKETS[1], "whether this node is connected to storage over IPv6"),
-        Command(ASK, "segments sent again to storage; only where it is connected to any"),
+        Command(ASK_SERVERS, "segments sent again to storage; only where it is connected to any"),
     ),
     _PACE,
     deadline=12.0,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from sdstop.collectors.pacemaker import crm_mon, crm_mon_text
-from sdstop.collectors.pacemaker.corosync import CIB, CONFIGURED, COROSYNC, KIND, parse_name
+from sdstop.collectors.pacemaker.corosync import CIB, CONFIGURED, KIND, parse_name
 from sdstop.collectors.pacemaker.crm_mon import MON, MON_OLD, parse_status
-from sdstop.collectors.pacemaker.readings import ClusterConstraint, ClusterPolicy, ClusterResource
+from sdstop.collectors.pacemaker.readings import COROSYNC, ClusterConstraint, ClusterPolicy, ClusterResource
 from sdstop.collectors.pacemaker.status import (
     UNPROMOTED,
     Failure,

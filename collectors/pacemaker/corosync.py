@@ -8,25 +8,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Annotated, ClassVar
 
 from msgspec import Struct
 
+from sdstop.collectors.pacemaker.readings import COROSYNC, LINKS, SOCKETS, ClusterMembership, CorosyncLink
 from sdstop.core.collector import SLOW, Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.expression import expression
 from sdstop.core.host import Absent, Host, TimedOut, Unreadable
-from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
+from sdstop.core.model import Reading
 from sdstop.core.retention import lines_of
 from sdstop.core.text import whole
 
 KIND = "pacemaker"
-COROSYNC = "/etc/corosync/corosync.conf"
 CONFIGURED = lines_of(r"\s*(?:cluster_name\s*:|node\s*\{|nodeid\s*:|name\s*:|two_node\s*:)")
 """Keeps the lines of corosync.conf that are read: it may hold a key."""
-SOCKETS = "/proc/net/unix"
 QUORUM = ("corosync-quorumtool", "-s")
-LINKS = ("corosync-cfgtool", "-s")
 CIB = "/var/lib/pacemaker/cib"
 """Directory of Pacemaker's configuration; it has a cib.xml where Pacemaker has run."""
 UNITS = "/etc/systemd/system/multi-user.target.wants"
@@ -47,59 +44,6 @@ def _listening(data: bytes) -> bytes:
     lines = data.decode("utf-8", "surrogateescape").splitlines()
     names = sorted({found[0].strip() for line in lines if (found := _SOCKET.fullmatch(line))})
     return "".join(f"{line}\n" for line in names).encode("utf-8", "surrogateescape")
-
-
-class ClusterMembership(Reading, frozen=True, kw_only=True):
-    """Part of this node in a cluster of Corosync and Pacemaker: whether the daemons run, and the votes they count.
-
-    States of `pacemaker`: running, partial (pacemakerd or a daemon that it starts is gone), stopped, not used (never
-    configured here), unknown.
-    """
-
-    family: ClassVar[str] = "cluster_membership"
-    title: ClassVar[str] = "Cluster membership"
-    rows_of = Source("{origin}", "{needle}")
-    fields_of: ClassVar = {
-        "pacemaker": Source(SOCKETS, "{witness}"),
-        "configured": Source(COROSYNC, "node"),
-    }
-
-    cluster: Annotated[str, Label("Cluster", "Name of the cluster", names=Name.VOLUME)]
-    corosync: Annotated[str, State("Corosync", "State of Corosync: running, stopped or unknown")]
-    pacemaker: Annotated[str, State("Pacemaker", "State of Pacemaker: running, partial, stopped, not used or unknown")]
-    gone: Annotated[str, Fact("Gone", "Daemons of Pacemaker that do not run, commas between", plain=True)]
-    enabled: Annotated[
-        int | None, Metric("Enabled", "Whether systemd starts the cluster at boot (1 = yes)", setting=True, detail=True)
-    ]
-    configured: Annotated[int | None, Metric("Configured", "Nodes in corosync.conf", setting=True, detail=True)]
-    two_node: Annotated[
-        int | None, Metric("Two node", "Whether one node of two keeps quorum (1 = yes)", setting=True, detail=True)
-    ]
-    quorate: Annotated[int | None, Metric("Quorate", "Whether Corosync reports quorum (1 = yes)")]
-    members: Annotated[int | None, Metric("Members", "Nodes in the membership", setting=True)]
-    votes: Annotated[int | None, Metric("Votes", "Votes present")]
-    expected: Annotated[int | None, Metric("Expected", "Votes expected", setting=True)]
-    quorum: Annotated[int | None, Metric("Quorum", "Votes needed", setting=True)]
-    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = COROSYNC
-    needle: Annotated[str, Fact("Needle", "Text that marks it in the evidence", export=False, names=Name.EVIDENCE)] = ""
-    witness: Annotated[
-        str, Fact("Witness", "Socket of a daemon that runs", export=False, names=Name.EVIDENCE)
-    ] = ""  # fmt: skip
-
-
-class CorosyncLink(Reading, frozen=True, kw_only=True):
-    """A link of Corosync from this node to another one."""
-
-    family: ClassVar[str] = "corosync_link"
-    title: ClassVar[str] = "Corosync links"
-    rows_of = Source(command_key(LINKS), "{needle}")
-
-    cluster: Annotated[str, Label("Cluster", "Name of the cluster", names=Name.VOLUME)]
-    link: Annotated[str, Label("Link", "Number of the link", plain=True)]
-    node: Annotated[str, Label("Node", "Name of the other node, or its ID", names=Name.HOST)]
-    state: Annotated[str, State("State", "State of the link: connected, disconnected, disabled or faulty")]
-    member: Annotated[int | None, Metric("Member", "Whether the other node is in the membership (1 = yes)")]
-    needle: Annotated[str, Fact("Needle", "Text that marks it in the evidence", export=False, names=Name.EVIDENCE)] = ""
 
 
 class Quorum(Struct, frozen=True, kw_only=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
+from sdstop.core.evidence import command_key
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
 
 RESOURCE_STATES = (
@@ -130,3 +131,63 @@ class ClusterConstraint(Reading, frozen=True, kw_only=True):
     constraint: Annotated[str, Fact("Constraint", "ID of the constraint, or name of the ticket", names=Name.EVIDENCE)]
     state: Annotated[str, State("State", "State of a ban: by hand, configured; of a ticket: granted, standby, revoked")]
     origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
+
+
+COROSYNC = "/etc/corosync/corosync.conf"
+
+SOCKETS = "/proc/net/unix"
+
+LINKS = ("corosync-cfgtool", "-s")
+
+
+class ClusterMembership(Reading, frozen=True, kw_only=True):
+    """Part of this node in a cluster of Corosync and Pacemaker: whether the daemons run, and the votes they count.
+
+    States of `pacemaker`: running, partial (pacemakerd or a daemon that it starts is gone), stopped, not used (never
+    configured here), unknown.
+    """
+
+    family: ClassVar[str] = "cluster_membership"
+    title: ClassVar[str] = "Cluster membership"
+    rows_of = Source("{origin}", "{needle}")
+    fields_of: ClassVar = {
+        "pacemaker": Source(SOCKETS, "{witness}"),
+        "configured": Source(COROSYNC, "node"),
+    }
+
+    cluster: Annotated[str, Label("Cluster", "Name of the cluster", names=Name.VOLUME)]
+    corosync: Annotated[str, State("Corosync", "State of Corosync: running, stopped or unknown")]
+    pacemaker: Annotated[str, State("Pacemaker", "State of Pacemaker: running, partial, stopped, not used or unknown")]
+    gone: Annotated[str, Fact("Gone", "Daemons of Pacemaker that do not run, commas between", plain=True)]
+    enabled: Annotated[
+        int | None, Metric("Enabled", "Whether systemd starts the cluster at boot (1 = yes)", setting=True, detail=True)
+    ]
+    configured: Annotated[int | None, Metric("Configured", "Nodes in corosync.conf", setting=True, detail=True)]
+    two_node: Annotated[
+        int | None, Metric("Two node", "Whether one node of two keeps quorum (1 = yes)", setting=True, detail=True)
+    ]
+    quorate: Annotated[int | None, Metric("Quorate", "Whether Corosync reports quorum (1 = yes)")]
+    members: Annotated[int | None, Metric("Members", "Nodes in the membership", setting=True)]
+    votes: Annotated[int | None, Metric("Votes", "Votes present")]
+    expected: Annotated[int | None, Metric("Expected", "Votes expected", setting=True)]
+    quorum: Annotated[int | None, Metric("Quorum", "Votes needed", setting=True)]
+    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = COROSYNC
+    needle: Annotated[str, Fact("Needle", "Text that marks it in the evidence", export=False, names=Name.EVIDENCE)] = ""
+    witness: Annotated[
+        str, Fact("Witness", "Socket of a daemon that runs", export=False, names=Name.EVIDENCE)
+    ] = ""  # fmt: skip
+
+
+class CorosyncLink(Reading, frozen=True, kw_only=True):
+    """A link of Corosync from this node to another one."""
+
+    family: ClassVar[str] = "corosync_link"
+    title: ClassVar[str] = "Corosync links"
+    rows_of = Source(command_key(LINKS), "{needle}")
+
+    cluster: Annotated[str, Label("Cluster", "Name of the cluster", names=Name.VOLUME)]
+    link: Annotated[str, Label("Link", "Number of the link", plain=True)]
+    node: Annotated[str, Label("Node", "Name of the other node, or its ID", names=Name.HOST)]
+    state: Annotated[str, State("State", "State of the link: connected, disconnected, disabled or faulty")]
+    member: Annotated[int | None, Metric("Member", "Whether the other node is in the membership (1 = yes)")]
+    needle: Annotated[str, Fact("Needle", "Text that marks it in the evidence", export=False, names=Name.EVIDENCE)] = ""

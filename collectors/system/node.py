@@ -3,146 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, ClassVar
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
+from sdstop.collectors.system.readings import (
+    HOSTNAME,
+    LOADAVG,
+    MEMINFO,
+    RELEASE,
+    STAT,
+    UPTIME,
+    VERSION,
+    VMSTAT,
+    Cpu,
+    CpuActivity,
+    Node,
+)
 from sdstop.core.collector import LIVE, Collector, Need
 from sdstop.core.host import Host, Malformed
-from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Source, Sources, Unplaced
+from sdstop.core.model import Derivation, Reading
 from sdstop.core.retention import lines_of
 from sdstop.core.text import decimal
-
-_COUNTER = Kind.COUNTER
-_TICK = 0.01
-"""Seconds per tick in /proc/stat; USER_HZ is 100 on every architecture used for storage nodes."""
-
-STAT, MEMINFO, LOADAVG, UPTIME = "/proc/stat", "/proc/meminfo", "/proc/loadavg", "/proc/uptime"
-HOSTNAME, RELEASE, VERSION = "/proc/sys/kernel/hostname", "/proc/sys/kernel/osrelease", "/proc/version"
-VMSTAT = "/proc/vmstat"
-_SOURCES: Mapping[str, Sources] = {
-    "hostname": Source(HOSTNAME),
-    "kernel": Source(RELEASE),
-    "boot_time": Source(STAT, "btime "),
-    "uptime": Source(UPTIME),
-    "cpus": Source(STAT, "cpu"),
-    **dict.fromkeys(("load1", "load5", "load15"), Source(LOADAVG)),
-    "tasks_running": Source(STAT, "procs_running "),
-    "tasks_blocked": Source(STAT, "procs_blocked "),
-    "memory_total": Source(MEMINFO, "MemTotal:"),
-    "memory_available": Source(MEMINFO, "MemAvailable:"),
-    "memory_dirty": Source(MEMINFO, "Dirty:"),
-    "memory_writeback": Source(MEMINFO, "Writeback:"),
-    "memory_poisoned": Source(MEMINFO, "HardwareCorrupted:"),
-    "swap_total": Source(MEMINFO, "SwapTotal:"),
-    "swap_free": Source(MEMINFO, "SwapFree:"),
-    "swapped_in": Source(VMSTAT, "pswpin "),
-    "swapped_out": Source(VMSTAT, "pswpout "),
-    "killed": Source(VMSTAT, "oom_kill "),
-}
-_LOAD = "Runnable tasks and tasks in uninterruptible sleep, exponential mean"
-_SPENT = "Seconds since boot spent"
-_SHARE = "Share of the processor's time, 0 to 1,"
-
-
-class Node(Reading, frozen=True):
-    """The node itself; a single row."""
-
-    family: ClassVar[str] = "node"
-    title: ClassVar[str] = "Node"
-    rows_of = Unplaced("each field has a file of its own")
-    fields_of = _SOURCES
-
-    hostname: Annotated[str | None, Fact("Host", "Host name", names=Name.HOST)] = None
-    kernel: Annotated[str | None, Fact("Kernel", "Kernel release", plain=True)] = None
-    boot_time: Annotated[
-        int | None,
-        Metric("Booted", "Unix timestamp of boot (btime)", "seconds", name="sdstop_node_boot_time_seconds"),
-    ] = None
-    uptime: Annotated[float | None, Metric("Up", "Time since boot, including suspend", "seconds", export=False)] = None
-    cpus: Annotated[int | None, Metric("CPUs", "Number of online CPUs", setting=True)] = None
-    load1: Annotated[float | None, Metric("Load 1", f"{_LOAD} of 1 minute")] = None
-    load5: Annotated[float | None, Metric("Load 5", f"{_LOAD} of 5 minutes")] = None
-    load15: Annotated[float | None, Metric("Load 15", f"{_LOAD} of 15 minutes")] = None
-    tasks_running: Annotated[int | None, Metric("Running", "Runnable tasks (procs_running)")] = None
-    tasks_blocked: Annotated[int | None, Metric("Blocked", "Tasks blocked on I/O (procs_blocked)")] = None
-    memory_total: Annotated[int | None, Metric("Memory", "Memory managed by the kernel (MemTotal)", "bytes")] = None
-    memory_available: Annotated[
-        int | None,
-        Metric("Available", "Estimated memory available without swapping (MemAvailable)", "bytes"),
-    ] = None
-    memory_dirty: Annotated[int | None, Metric("Dirty", "Dirty page cache (Dirty)", "bytes")] = None
-    memory_writeback: Annotated[
-        int | None, Metric("Writeback", "Page cache being written to storage (Writeback)", "bytes")
-    ] = None
-    swap_total: Annotated[int | None, Metric("Swap", "Swap space (SwapTotal)", "bytes")] = None
-    swap_free: Annotated[int | None, Metric("Swap free", "Free swap space (SwapFree)", "bytes")] = None
-    swapped_in: Annotated[int | None, Metric("Swapped in", "Pages swapped in since boot (pswpin)", kind=_COUNTER)] = (
-        None
-    )
-    swapped_out: Annotated[
-        int | None, Metric("Swapped out", "Pages swapped out since boot (pswpout)", kind=_COUNTER)
-    ] = None
-    memory_poisoned: Annotated[
-        int | None,
-        Metric(
-            "Poisoned", "Memory taken out of use after uncorrectable errors (HardwareCorrupted)", "bytes", export=False
-        ),
-    ] = None
-    killed: Annotated[
-        int | None,
-        Metric(
-            "Killed", "Processes killed since boot for lack of memory, of the node or a control group", export=False
-        ),
-    ] = None
-
-
-class Cpu(Reading, frozen=True):
-    """CPU time since boot, in ticks of 10 ms; guest time is included in user and nice."""
-
-    family: ClassVar[str] = "cpu"
-    title: ClassVar[str] = "Processor time"
-    exported: ClassVar[bool] = False  # node_exporter exports it, and summing would count the `all` row twice
-
-    cpu: Annotated[str, Label("CPU", "Number of the processor, or all", plain=True)]
-    user: Annotated[int, Metric("User", f"{_SPENT} in programs", "seconds", _COUNTER, _TICK)]
-    nice: Annotated[int, Metric("Nice", f"{_SPENT} in programs of low priority", "seconds", _COUNTER, _TICK)]
-    system: Annotated[int, Metric("System", f"{_SPENT} in the kernel, without interrupts", "seconds", _COUNTER, _TICK)]
-    idle: Annotated[int, Metric("Idle", f"{_SPENT} with nothing to do", "seconds", _COUNTER, _TICK)]
-    iowait: Annotated[
-        int, Metric("I/O wait", f"{_SPENT} idle while a task of it waited for I/O", "seconds", _COUNTER, _TICK)
-    ]
-    irq: Annotated[int, Metric("IRQ", f"{_SPENT} in hardware interrupts", "seconds", _COUNTER, _TICK)]
-    softirq: Annotated[int, Metric("Soft IRQ", f"{_SPENT} in software interrupts", "seconds", _COUNTER, _TICK)]
-    steal: Annotated[int, Metric("Steal", f"{_SPENT} by the hypervisor on others", "seconds", _COUNTER, _TICK)]
-
-    def source(self, field: str = "") -> Source | None:
-        """Return the processor's line of /proc/stat."""
-        del field
-        return Source(STAT, "cpu " if self.cpu == "all" else f"cpu{self.cpu} ")
-
-
-class CpuActivity(Reading, frozen=True):
-    """CPU utilization between two samples, as shares of the elapsed CPU time."""
-
-    family: ClassVar[str] = "cpu_activity"
-    title: ClassVar[str] = "Processors"
-    exported: ClassVar[bool] = False
-
-    cpu: Annotated[str, Label("CPU", "Number of the processor, or all", plain=True)]
-    busy: Annotated[float, Metric("Busy", f"{_SHARE} neither idle nor waiting for I/O", "ratio")]
-    user: Annotated[float, Metric("User", f"{_SHARE} in programs, low priority included", "ratio")]
-    system: Annotated[float, Metric("System", f"{_SHARE} in the kernel, interrupts included", "ratio")]
-    irq: Annotated[float, Metric("IRQ", f"{_SHARE} in hardware and software interrupts", "ratio")]
-    iowait: Annotated[float, Metric("I/O wait", f"{_SHARE} idle while a task of it waited for I/O", "ratio")]
-    steal: Annotated[float, Metric("Steal", f"{_SHARE} spent by the hypervisor on others", "ratio")]
-    idle: Annotated[float, Metric("Idle", f"{_SHARE} with nothing to do", "ratio")]
-
-    def source(self, field: str = "") -> Source | None:
-        """Return the processor's line of /proc/stat."""
-        del field
-        return Source(STAT, "cpu " if self.cpu == "all" else f"cpu{self.cpu} ")
 
 
 def _ints(words: Iterable[str]) -> list[int]:

@@ -3,63 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, ClassVar
 
+from sdstop.collectors.system.readings import PRESSURES, Pressure
 from sdstop.core.collector import LIVE, Collector, Need
 from sdstop.core.host import Absent, Denied, Host, TimedOut, Unreadable
-from sdstop.core.model import Kind, Label, Metric, Reading, Source
+from sdstop.core.model import Reading
 from sdstop.core.text import decimal, whole
-
-_COUNTER = Kind.COUNTER
-PRESSURES = "/proc/pressure"
-_SOME = "in which some task was stalled on the resource"
-_FULL = "in which all non-idle tasks were stalled on the resource"
-
-
-class Pressure(Reading, frozen=True):
-    """Time that tasks are stalled waiting for a resource (PSI, kernel 4.20 and later).
-
-    `some`: at least one task is stalled; `full`: all non-idle tasks are.
-    """
-
-    family: ClassVar[str] = "pressure"
-    title: ClassVar[str] = "Pressure"
-    rows_of = Source(f"{PRESSURES}/{{resource}}")
-    fields_of: ClassVar = {
-        f"{kind}_{span}": Source(f"{PRESSURES}/{{resource}}", f"{kind} ")
-        for kind in ("some", "full")
-        for span in ("avg10", "avg60", "avg300", "total")
-    }
-
-    resource: Annotated[str, Label("Resource", "io, memory, cpu or irq", plain=True)]
-    some_avg10: Annotated[float | None, Metric("Some, 10 s", f"Share of time {_SOME} (PSI avg10)", "ratio")] = None
-    some_avg60: Annotated[float | None, Metric("Some, 60 s", f"Share of time {_SOME} (PSI avg60)", "ratio")] = None
-    some_avg300: Annotated[float | None, Metric("Some, 300 s", f"Share of time {_SOME} (PSI avg300)", "ratio")] = None
-    some_total: Annotated[
-        int | None,
-        Metric(
-            "Some",
-            f"Seconds since boot {_SOME} (PSI total)",
-            "seconds",
-            _COUNTER,
-            1e-6,
-            "sdstop_pressure_some_seconds_total",
-        ),
-    ] = None
-    full_avg10: Annotated[float | None, Metric("Full, 10 s", f"Share of time {_FULL} (PSI avg10)", "ratio")] = None
-    full_avg60: Annotated[float | None, Metric("Full, 60 s", f"Share of time {_FULL} (PSI avg60)", "ratio")] = None
-    full_avg300: Annotated[float | None, Metric("Full, 300 s", f"Share of time {_FULL} (PSI avg300)", "ratio")] = None
-    full_total: Annotated[
-        int | None,
-        Metric(
-            "Full",
-            f"Seconds since boot {_FULL} (PSI total)",
-            "seconds",
-            _COUNTER,
-            1e-6,
-            "sdstop_pressure_full_seconds_total",
-        ),
-    ] = None
 
 
 def parse_pressure(resource: str, text: str) -> Pressure | None:

@@ -4,112 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Any
 
+from sdstop.collectors.system.readings import (
+    PROCESSES_QUESTION,
+    ProcessActivity,
+    ProcessIo,
+    ProcessSummary,
+    StorageThread,
+    StorageThreadActivity,
+)
 from sdstop.core.collector import Collector, Question
 from sdstop.core.commandline import kept_text
 from sdstop.core.expression import expression
 from sdstop.core.host import Host, Malformed
-from sdstop.core.joins import Identity, Naming, ThingKind
-from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Rows, Source, Unplaced
+from sdstop.core.model import Derivation, Reading, Rows
 from sdstop.core.text import json_number, json_text, json_whole
 
-QUESTION = "psutil.processes"
 PACE = 5.0
 """Seconds between samples; a sample opens files of every process."""
-
-
-class ProcessIo(Reading, frozen=True):
-    """Storage I/O of a process since its start, in bytes; processes with unreadable counters have no row."""
-
-    family: ClassVar[str] = "process_io"
-    title: ClassVar[str] = "Processes' I/O"
-    exported: ClassVar[bool] = False
-    crowded: ClassVar[bool] = True
-    rows_of = Source(f"answer:{QUESTION}", '"pid": {pid},')
-    things: ClassVar = {
-        "pid": Identity(ThingKind.CLIENT, Naming.PROCESS),
-    }
-
-    pid: Annotated[int, Label("PID", "Process")]
-    started: Annotated[float | None, Label("Started", "Unix timestamp of its start, which distinguishes reused PIDs")]
-    name: Annotated[str, Fact("Name", "Name of the program", plain=True)]
-    user: Annotated[str | None, Fact("User", "Owner", names=Name.USER)]
-    cmdline: Annotated[str | None, Fact("Command", "Command line, cut", names=Name.PATHS)]
-    read_bytes: Annotated[int, Metric("Read", "Bytes read from storage", "bytes", Kind.COUNTER)]
-    write_bytes: Annotated[int, Metric("Written", "Bytes written to storage", "bytes", Kind.COUNTER)]
-
-
-class ProcessActivity(Reading, frozen=True):
-    """Storage I/O rates of a process between two samples; processes that ended in between are missing."""
-
-    family: ClassVar[str] = "process_activity"
-    title: ClassVar[str] = "I/O by process"
-    exported: ClassVar[bool] = False
-    crowded: ClassVar[bool] = True
-    rows_of = Unplaced("it follows from two readings of a process")
-    things: ClassVar = {
-        "pid": Identity(ThingKind.CLIENT, Naming.PROCESS),
-    }
-
-    pid: Annotated[int, Label("PID", "Process")]
-    started: Annotated[float | None, Label("Started", "Unix timestamp of its start")]
-    name: Annotated[str, Fact("Name", "Name of the program", plain=True)]
-    user: Annotated[str | None, Fact("User", "Owner", names=Name.USER)]
-    cmdline: Annotated[str | None, Fact("Command", "Command line, cut", names=Name.PATHS)]
-    read_bytes_per_second: Annotated[float, Metric("Read", "Bytes read from storage", "bytes_per_second")]
-    write_bytes_per_second: Annotated[float, Metric("Write", "Bytes written to storage", "bytes_per_second")]
-
-
-class ProcessSummary(Reading, frozen=True):
-    """Process counts: total and with unreadable I/O counters; None if /proc hides other users' processes."""
-
-    family: ClassVar[str] = "process_summary"
-    title: ClassVar[str] = "Processes"
-    rows_of = Unplaced("it counts over all processes")
-
-    processes: Annotated[
-        int | None, Metric("Processes", "Number of processes and kernel threads", name="sdstop_processes")
-    ]
-    denied: Annotated[
-        int | None, Metric("Hidden", "Processes whose I/O counters need root", name="sdstop_processes_hidden")
-    ]
-
-
-class StorageThread(Reading, frozen=True):
-    """Kernel thread of an array, pool or cache: parity, checksums, compression, copying."""
-
-    family: ClassVar[str] = "storage_thread"
-    title: ClassVar[str] = "Kernel threads of storage"
-    exported: ClassVar[bool] = False
-    crowded: ClassVar[bool] = True
-    rows_of = Source(f"answer:{QUESTION}", '"pid": {pid},')
-    things: ClassVar = {
-        "pid": Identity(ThingKind.CLIENT, Naming.PROCESS),
-    }
-
-    pid: Annotated[int, Label("PID", "Thread")]
-    started: Annotated[float | None, Label("Started", "Unix timestamp of its start")]
-    name: Annotated[str, Fact("Name", "Name of the thread", plain=True)]
-    cpu: Annotated[float, Metric("CPU", "CPU time of the thread", "seconds", Kind.COUNTER)]
-
-
-class StorageThreadActivity(Reading, frozen=True):
-    """CPU utilization of a storage thread between two samples."""
-
-    family: ClassVar[str] = "storage_thread_activity"
-    title: ClassVar[str] = "Kernel threads of storage at work"
-    exported: ClassVar[bool] = False
-    crowded: ClassVar[bool] = True
-    rows_of = Source(f"answer:{QUESTION}", '"pid": {pid},')
-    things: ClassVar = {
-        "pid": Identity(ThingKind.CLIENT, Naming.PROCESS),
-    }
-
-    pid: Annotated[int, Label("PID", "Thread")]
-    started: Annotated[float | None, Label("Started", "Unix timestamp of its start")]
-    name: Annotated[str, Fact("Name", "Name of the thread", plain=True)]
-    busy: Annotated[float, Metric("CPU", "CPU time as a share of one processor", "ratio")]
 
 
 def at_work(before: StorageThread, after: StorageThread, seconds: float) -> StorageThreadActivity | None:
@@ -164,14 +77,14 @@ def parse(said: Any) -> list[Reading]:
     unknown number of hidden processes. Raises Malformed if the input is not such a list.
     """
     if not isinstance(said, list):
-        raise Malformed(f"{QUESTION}: no list of processes")
+        raise Malformed(f"{PROCESSES_QUESTION}: no list of processes")
     rows: list[Reading] = []
     denied = 0
     hidden = False
     for process in said:
         pid = json_whole(process.get("pid"), 1 << 64) if isinstance(process, dict) else None
         if pid is None:
-            raise Malformed(f"{QUESTION}: a process without a number")
+            raise Malformed(f"{PROCESSES_QUESTION}: a process without a number")
         if process.get("hidden") is True:
             hidden = True
             continue
@@ -199,7 +112,7 @@ def parse(said: Any) -> list[Reading]:
 
 def read(host: Host) -> Iterable[Reading]:
     """Return the rows for processes, storage threads and the process counts; this call only asks."""
-    return _rows(host.answer(QUESTION))
+    return _rows(host.answer(PROCESSES_QUESTION))
 
 
 def _rows(said: Any) -> Iterator[Reading]:
@@ -210,9 +123,9 @@ def lacks(tables: Mapping[type[Reading], Rows]) -> str:
     """Return a message with the number of processes whose counters were denied, "" if there are none."""
     for row in tables[ProcessSummary].values():
         if isinstance(row, ProcessSummary) and row.denied is None:
-            return f"answer:{QUESTION}: denied, /proc hides other users' processes"
+            return f"answer:{PROCESSES_QUESTION}: denied, /proc hides other users' processes"
         if isinstance(row, ProcessSummary) and row.denied:
-            return f"answer:{QUESTION}: denied for {row.denied} of {row.processes} processes"
+            return f"answer:{PROCESSES_QUESTION}: denied for {row.denied} of {row.processes} processes"
     return ""
 
 
@@ -221,7 +134,7 @@ PROCESSES = Collector(
     "Processes' I/O",
     read,
     (ProcessIo, StorageThread, ProcessSummary),
-    (Question(QUESTION, "which processes do the I/O", "root, for other users' processes", keep=kept_answer),),
+    (Question(PROCESSES_QUESTION, "which processes do the I/O", "root, for other users' processes", keep=kept_answer),),
     PACE,
     deadline=10.0,
     resting=120.0,

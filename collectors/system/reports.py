@@ -15,8 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from sdstop.collectors.system.node import Node
-from sdstop.collectors.system.tasks import BlockedTask, BlockedTasks
+from sdstop.collectors.system.readings import BlockedTask, BlockedTasks, Node
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.expression import expression
 from sdstop.core.form import Form, FormOutput, outputs

@@ -4,36 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Annotated, ClassVar
 
-from sdstop.collectors.zfs.readings import KSTATS
+from sdstop.collectors.zfs.readings import KSTATS, PoolSettings
 from sdstop.collectors.zfs.zpool_status import imported
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.form import Form
 from sdstop.core.host import Absent, Failed, Host
-from sdstop.core.joins import Identity, Naming, ThingKind
-from sdstop.core.model import Fact, Label, Name, Reading, Source
+from sdstop.core.model import Reading
 
 GET = ("zpool", "get", "-H", "-p", "-o", "name,property,value", "failmode")
 _SECONDS = 600.0
 _ANSWER = 8.0
 _FAILMODE = "failmode"
-
-
-class PoolSettings(Reading, frozen=True, kw_only=True):
-    """Settings of a pool: `failmode` is wait, continue or panic (zpoolprops(7))."""
-
-    family: ClassVar[str] = "pool_settings"
-    title: ClassVar[str] = "ZFS pool settings"
-    rows_of = Source("{where}", "{pool}")
-    things: ClassVar = {"pool": Identity(ThingKind.POOL, Naming.ZFS)}
-
-    pool: Annotated[str, Label("Pool", "Name of the pool", names=Name.VOLUME)]
-    failmode: Annotated[
-        str | None, Fact("On failure", "Requests when the pool fails: wait, continue (with errors), panic", plain=True)
-    ]
-    where: Annotated[str, Fact("Where", "Key of its evidence", export=False, names=Name.EVIDENCE)] = ""
 
 
 def parse(text: str) -> dict[str, str]:

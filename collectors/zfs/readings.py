@@ -284,3 +284,18 @@ class VdevLoad(Reading, frozen=True, kw_only=True):
     async_writes: Annotated[int | None, Metric("Async writes", "Queued asynchronous writes (transaction groups)")]
     scrubs: Annotated[int | None, Metric("Scrubs", "Queued scrub and resilver reads")]
     rebuilds: Annotated[int | None, Metric("Rebuilds", "Queued sequential rebuild I/Os (since 2.2)")]
+
+
+class PoolSettings(Reading, frozen=True, kw_only=True):
+    """Settings of a pool: `failmode` is wait, continue or panic (zpoolprops(7))."""
+
+    family: ClassVar[str] = "pool_settings"
+    title: ClassVar[str] = "ZFS pool settings"
+    rows_of = Source("{where}", "{pool}")
+    things: ClassVar = {"pool": Identity(ThingKind.POOL, Naming.ZFS)}
+
+    pool: Annotated[str, Label("Pool", "Name of the pool", names=Name.VOLUME)]
+    failmode: Annotated[
+        str | None, Fact("On failure", "Requests when the pool fails: wait, continue (with errors), panic", plain=True)
+    ]
+    where: Annotated[str, Fact("Where", "Key of its evidence", export=False, names=Name.EVIDENCE)] = ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.block.readings import BlockDevice
 from sdstop.collectors.devicemapper.multipath import MAP_UUID
 from sdstop.core.history import Window
 from sdstop.core.joins import Relation, ThingKind

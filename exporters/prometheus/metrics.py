@@ -13,8 +13,8 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-from sdstop.collectors.block.devices import BlockDevice, BlockLink
-from sdstop.collectors.network.interfaces import Interface
+from sdstop.collectors.block.readings import BlockDevice, BlockLink
+from sdstop.collectors.network.readings import Interface
 from sdstop.core.collector import Collector
 from sdstop.core.diagnosis import Judgement, providers_of
 from sdstop.core.evidence import Frame

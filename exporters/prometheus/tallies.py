@@ -17,7 +17,7 @@ from sdstop.analysis.members.judged_group import JudgedGroup
 from sdstop.analysis.members.peer_groups import striped_groups
 from sdstop.analysis.members.stripe import crowd
 from sdstop.analysis.rebuilds.rebuilding import rebuild_analyses
-from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.block.readings import BlockDevice
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.core.columns import Columns
 from sdstop.core.diagnosis import Judgement

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct, field
 
 from sdstop.collectors.aoe.readings import AoeExport
-from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.block.readings import BlockDevice
 from sdstop.collectors.devicemapper.dmtable import volume
-from sdstop.collectors.fabric.hba import DiskPath, Hba
+from sdstop.collectors.fabric.readings import DiskPath, Hba
 from sdstop.collectors.md.readings import Array
 from sdstop.collectors.zfs.readings import Pool, PoolState
 from sdstop.core.finding import Finding, Severity, worst_by_subject

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sdstop.collectors.system.node import Node
+from sdstop.collectors.system.readings import Node
 from sdstop.core.account import Account, accounts
 from sdstop.core.advice import Advice
 from sdstop.core.diagnosis import Episode

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import Struct, field
 
-from sdstop.collectors.fabric.sas import COUNTERS, SasPhyActivity
+from sdstop.collectors.fabric.port_readings import SasPhyActivity
+from sdstop.collectors.fabric.sas import COUNTERS
 from sdstop.collectors.md.readings import Member
 from sdstop.core.history import Window
 from sdstop.core.model import Reading

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from sdstop.analysis.disks.drives import DiskTotals, totals, whole_names
 from sdstop.analysis.latest import latest_rows
-from sdstop.collectors.network.interfaces import Interface, InterfaceActivity
+from sdstop.collectors.network.readings import Interface, InterfaceActivity
 from sdstop.core.guard import Part
 from sdstop.core.history import Window
 from sdstop.core.session import Look, Session

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sdstop.collectors.network.addresses import NodeAddress
-from sdstop.collectors.system.node import Node
+from sdstop.collectors.network.path_readings import NodeAddress
+from sdstop.collectors.system.readings import Node
 from sdstop.core.history import Window
 from sdstop.readings.cluster import ClusterNode
 

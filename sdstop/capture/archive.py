@@ -8,12 +8,10 @@ reader is not used: it follows pax headers without limit, and Debian 12's Python
 
 from __future__ import annotations
 
-import bz2
-import lzma
 import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from sdstop.capture.contents import (
     LIMITS,
@@ -30,6 +28,10 @@ from sdstop.capture.contents import (
     folders_of,
 )
 from sdstop.core.format import safe
+
+if TYPE_CHECKING:
+    import bz2
+    import lzma
 
 BLOCK = 512
 """Size of a header in bytes; a member's content is padded to a multiple of it."""
@@ -282,8 +284,14 @@ class ArchiveBytes:
         self._heard = read
         first = self._read()
         if first.startswith(_XZ):
-            self._chunks = self._unpack(first, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY))
+            import lzma  # noqa: PLC0415  # 1 ms, for few captures
+
+            self._chunks = self._unpack(
+                first, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY), lzma.LZMAError
+            )
         elif first.startswith(_BZIP2):
+            import bz2  # noqa: PLC0415  # the same
+
             self._chunks = self._unpack(first, bz2.BZ2Decompressor)
         else:
             self._chunks = self._inflate(first) if first.startswith(_GZIP) else self._plain(first)
@@ -350,13 +358,18 @@ class ArchiveBytes:
         while size > 0:
             size -= len(self.take(min(size, 1 << 20)))
 
-    def _unpack(self, data: bytes, make: Callable[[], lzma.LZMADecompressor | bz2.BZ2Decompressor]) -> Iterator[bytes]:
+    def _unpack(
+        self,
+        data: bytes,
+        make: Callable[[], lzma.LZMADecompressor | bz2.BZ2Decompressor],
+        broken: type[Exception] = OSError,
+    ) -> Iterator[bytes]:
         for _ in range(_MOST_STREAMS):
             unpacker = make()
             while not unpacker.eof:
                 try:
                     chunk = unpacker.decompress(data, _CHUNK)
-                except (lzma.LZMAError, OSError, EOFError) as error:
+                except (broken, OSError, EOFError) as error:
                     raise ArchiveEnded("is corrupt: rest unreadable") from error
                 data = b""
                 if chunk:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
-import lzma
 import os
 import stat
 import zlib
@@ -52,10 +50,28 @@ def _gzip(data: BytesIO) -> Any:
     return gzip.open(data)
 
 
+def _xz(data: BytesIO) -> Any:
+    import lzma  # noqa: PLC0415  # 1 ms, for few captures
+
+    return lzma.open(data)
+
+
+def _xz_error() -> type[Exception]:
+    import lzma  # noqa: PLC0415  # the same
+
+    return lzma.LZMAError
+
+
+def _bzip2(data: BytesIO) -> Any:
+    import bz2  # noqa: PLC0415  # the same
+
+    return bz2.open(data)
+
+
 _PACKED: tuple[tuple[bytes, Callable[[BytesIO], Any]], ...] = (
     (b"\x1f\x8b", _gzip),
-    (b"\xfd7zXZ\x00", lzma.open),
-    (b"BZh", bz2.open),
+    (b"\xfd7zXZ\x00", _xz),
+    (b"BZh", _bzip2),
 )
 _BOMS = (b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf")
 _SAMPLE = 1 << 16
@@ -100,6 +116,6 @@ def unpacked(data: bytes, longest: int) -> bytes | None:
     try:
         with opener(BytesIO(data)) as stream:
             found = stream.read(longest + 1)
-    except (OSError, EOFError, zlib.error, lzma.LZMAError, ValueError):
+    except (OSError, EOFError, zlib.error, _xz_error(), ValueError):
         return None
     return found if is_text(found) else None

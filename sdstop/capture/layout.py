@@ -15,7 +15,6 @@ Names of files below the directory of a frame (`frames/0001`, or `static`):
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
@@ -24,6 +23,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from sdstop.capture.contents import LIMITS, fault_of_name, folded
+from sdstop.core.checksum import sha256
 from sdstop.core.evidence import Evidence, Outcome, http_slug, slug
 from sdstop.core.format import safe
 
@@ -296,5 +296,5 @@ def _place(key: str, slugs: SlugTable) -> MemberNames:
         return MemberNames(f"http/{name}", f"http/{name}.headers", f"http/{name}.status")
     if kind == "answer" and (name := slugs.name("answers", key)):
         return MemberNames(f"answers/{name}.json")
-    hexed = f"keyed/{hashlib.sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+    hexed = f"keyed/{sha256(key.encode('utf-8', 'surrogatepass'))[:32]}"
     return MemberNames(hexed, f"{hexed}.stderr")

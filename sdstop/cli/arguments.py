@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -221,10 +223,28 @@ _EXAMPLES = (
 """Commands to begin with, and what each does."""
 
 
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Help as wide as the terminal; argparse asks shutil for the width, at every option, which takes 2 ms to import."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_columns() - 2)
+
+
+def _columns() -> int:
+    """Return the number of columns of the terminal, as shutil.get_terminal_size does."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns) > 0:
+        return int(columns)
+    try:
+        return os.get_terminal_size(sys.__stdout__.fileno()).columns or 80  # type: ignore[union-attr]
+    except (AttributeError, ValueError, OSError):
+        return 80
+
+
 def _parser(command: str) -> Parser:
     parser = Parser(
         prog=f"sdstop {command}".strip(), description=f"sdstop {command}: {COMMANDS[command]}".replace(" :", ":"),
-        add_help=False, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter,
+        add_help=False, allow_abbrev=False, formatter_class=_Help,
     )  # fmt: skip
     if command == DASHBOARD:
         parser.usage = "sdstop [options]\n       sdstop COMMAND [options]"

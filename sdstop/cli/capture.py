@@ -16,7 +16,7 @@ from sdstop.cli import output
 from sdstop.cli.opening import begin
 from sdstop.cli.problem import Problem
 from sdstop.cli.watch import Watch
-from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.block.readings import BlockDevice
 from sdstop.core.ending import end_soon
 from sdstop.core.evidence import Frame
 from sdstop.core.format import first_of, plural, safe

@@ -13,9 +13,6 @@ from sdstop.cli.config import Config
 from sdstop.cli.problem import Problem
 from sdstop.cli.usage import DASHBOARD
 from sdstop.cli.watch import Watch
-from sdstop.collectors.block.io_sizes import IO_SIZES
-from sdstop.collectors.fabric.sas import SAS, with_repeated_smp, without_smp
-from sdstop.collectors.health.smart import SMART, without_smart
 from sdstop.core.collector import RESTING, Collector
 from sdstop.core.evidence import Origin
 from sdstop.core.format import safe
@@ -28,6 +25,8 @@ if TYPE_CHECKING:
 
 _LISTENING = frozenset({DASHBOARD, "export", "record"})
 """Commands that run for long: their sampler listens to events of block devices, and reads quiet ones seldom."""
+_IO_SIZES = "io-sizes"
+"""Source that counts requests by size."""
 _MARGIN = 60.0
 """Maximum seconds that requests are counted beyond the end of the run."""
 
@@ -41,8 +40,10 @@ def live_watch(options: argparse.Namespace, config: Config, collectors: Sequence
     deep = getattr(options, "profile", None) == "deep"
     collectors = with_smp_policy(collectors, smp=config.smp and not getattr(options, "no_smp", None), deep=deep)
     if not config.smart or getattr(options, "no_smart", None):
-        collectors = tuple(without_smart() if collector is SMART else collector for collector in collectors)
-    sized = deep and root == "/" and os.geteuid() == 0 and IO_SIZES in collectors
+        from sdstop.collectors.health.smart import without_smart
+
+        collectors = _replaced(collectors, without_smart())
+    sized = deep and root == "/" and os.geteuid() == 0 and _counts_sizes(collectors)
     if deep and not sized and not getattr(options, "io_sizes", None):
         _without_sizes(root, collectors)
     counting = _counting(options, collectors) if sized or getattr(options, "io_sizes", None) else None
@@ -67,8 +68,20 @@ def live_watch(options: argparse.Namespace, config: Config, collectors: Sequence
 
 def with_smp_policy(collectors: Sequence[Collector], *, smp: bool, deep: bool = False) -> tuple[Collector, ...]:
     """Return the collectors; without `smp`, SAS expanders are not queried; with `deep`, they are queried often."""
-    links = without_smp() if not smp else with_repeated_smp() if deep else SAS
-    return tuple(links if collector is SAS else collector for collector in collectors)
+    if smp and not deep:
+        return tuple(collectors)
+    from sdstop.collectors.fabric.sas import with_repeated_smp, without_smp
+
+    return _replaced(collectors, with_repeated_smp() if smp else without_smp())
+
+
+def _replaced(collectors: Sequence[Collector], other: Collector) -> tuple[Collector, ...]:
+    """Return the collectors with another one instead of that of its name."""
+    return tuple(other if collector.name == other.name else collector for collector in collectors)
+
+
+def _counts_sizes(collectors: Sequence[Collector]) -> bool:
+    return any(collector.name == _IO_SIZES for collector in collectors)
 
 
 def _root(path: str | None) -> str:
@@ -136,8 +149,8 @@ def _without_sizes(root: str, collectors: Sequence[Collector]) -> None:
     from sdstop.cli import output
 
     why = "not possible with --root" if root != "/" else "counting requires root"
-    if IO_SIZES not in collectors:
-        why = f"excluded by --collectors (source {IO_SIZES.name})"
+    if not _counts_sizes(collectors):
+        why = f"excluded by --collectors (source {_IO_SIZES})"
     output.say(f"sdstop: --profile deep: request sizes unavailable: {why}")
 
 
@@ -148,8 +161,8 @@ def _counting(options: argparse.Namespace, collectors: Sequence[Collector]) -> S
 
     if os.geteuid() != 0:
         raise Problem("--io-sizes requires root; run with sudo")
-    if IO_SIZES not in collectors:
-        raise Problem(f"cannot use --io-sizes: --collectors excludes the source {IO_SIZES.name}", 2)
+    if not _counts_sizes(collectors):
+        raise Problem(f"cannot use --io-sizes: --collectors excludes the source {_IO_SIZES}", 2)
     seconds: float | None = getattr(options, "duration", None)
     counting = SizeCounting(LONGEST if seconds is None else seconds + _MARGIN)
     if counting.failure:

@@ -51,7 +51,7 @@ def together(options: argparse.Namespace, watches: Sequence[Watch] = ()) -> Site
 
 def _hosts(sessions: Sequence[Session], paths: Sequence[str]) -> list[str]:
     """Return the name of each node; captures that do not name theirs are called by their path where that is needed."""
-    from sdstop.collectors.system.node import Node
+    from sdstop.collectors.system.readings import Node
 
     rows = [session.head().now.get(Node, ()) for session in sessions]
     known = [row.hostname if row is not None else None for row in rows]

@@ -77,7 +77,7 @@ class Retention:
 
     def part(self, key: str, data: bytes) -> bytes:
         """Return the part of a file, output or answer to keep; all of it unless a collector declares `keep`."""
-        keep = _of(self._keeps, key)
+        keep = _of(self._keeps, key) if data else None
         return data if keep is None else keep(data)
 
     def redacted(self, key: str, data: bytes) -> bytes:
@@ -105,7 +105,7 @@ class Retention:
                     drops.add(key)
             if key in drops:
                 return _dropped(item)
-            keep = keeps[key]
+            keep = keeps[key] if item.data else None  # nothing was read: nothing is imported for it
             return item if keep is None or (part := keep(item.data)) == item.data else replace(item, data=part)
 
         return [replace(frame, evidence=tuple(map(kept, frame.evidence))) for frame in frames]

@@ -1,9 +1,8 @@
 """Stored timeline: the frames of a recording, read from the file when they are asked for.
 
-The runs of a recorder form one timeline. Its clock is the monotonic one of the first run; a further run of the same
-boot continues it, and one after a boot begins at its wall-clock time. The first frame of a further run is `fresh`.
-Only the times of frames that were asked for are kept, and the evidence of the blocks that were read last. A recorder
-may drop its oldest blocks while they are open: their frames then have no evidence, and nothing is known then.
+The runs of a recorder form one timeline (clock.py). The first frame of a further run is `fresh`. Only the times of
+frames that were asked for are kept, and the evidence of the blocks that were read last. A recorder may drop its oldest
+blocks while they are open: their frames then have no evidence, and nothing is known then.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import math
 from bisect import bisect_right
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate
 from threading import RLock
 from typing import cast, overload
 
@@ -21,8 +19,9 @@ from msgspec.structs import replace
 from sdstop.core.block import OpenBlock
 from sdstop.core.evidence import RAN, Evidence, Frame, RunMark
 from sdstop.core.minute import Minute
-from sdstop.core.timeline import NEAR, Moved, RunStart, Timeline, nearest
+from sdstop.core.timeline import Moved, RunStart, Timeline
 from sdstop.core.versions import Damaged
+from sdstop.recordings.clock import RecordingClock
 from sdstop.recordings.database import NoRecording, Recording
 
 _OPEN_BYTES = 24 << 20
@@ -32,8 +31,6 @@ _STATES = 4
 """Blocks before which the known evidence is kept; they share most of it."""
 _MOST_MOVED = 4000
 """Pieces of evidence that may have changed between two blocks to read only those."""
-_CLOCKS = 2.0
-"""Seconds that the clocks of two runs of one boot may differ by."""
 
 
 class StoredTimeline(Timeline):
@@ -46,18 +43,13 @@ class StoredTimeline(Timeline):
         self.recording = recording
         self.part: Callable[[Frame], Frame] = _same
         """Returns the part of a frame to keep."""
-        self._places = recording.blocks()
-        self._starts = [0, *accumulate(place.frames for place in self._places)]
-        self._times: dict[int, tuple[Sequence[float], Sequence[float]]] = {}
+        self._clock = RecordingClock(recording)
         self._open: OrderedDict[int, tuple[list[Frame], int]] = OrderedDict()
         self._guard = RLock()
         self._states: OrderedDict[int, tuple[dict[str, Evidence], dict[str, RunMark]]] = OrderedDict()
         """Evidence and last runs known before the blocks asked for last."""
         self._near: tuple[int, OpenBlock | None] = (-1, None)
         """The block read last for a single frame."""
-        self._damaged: set[int] = set()
-        """Places of the blocks that could not be read."""
-        self._shifts: dict[int, float] = {}
         self._first = 0
         self._last = 0
         self._bound(since, until)
@@ -93,7 +85,11 @@ class StoredTimeline(Timeline):
 
     def doubt(self, number: int) -> str:
         """Return that the recording is damaged at the frame with a number, "" if it is not, or was not read yet."""
-        return "no sample at this moment: the recording is damaged" if self._place(number - 1) in self._damaged else ""
+        return (
+            "no sample at this moment: the recording is damaged"
+            if self._clock.place(number - 1) in self._clock.damaged
+            else ""
+        )
 
     @property
     def held(self) -> int:
@@ -103,14 +99,14 @@ class StoredTimeline(Timeline):
     @property
     def newest_run(self) -> int:
         """Index of the run of the newest frame."""
-        return self._places[self._place(self._last)].run
+        return self._clock.places[self._clock.place(self._last)].run
 
     def moment(self, index: int) -> Frame:
         """Return a frame without its evidence."""
         at = self._first + index
-        place = self._place(at)
-        taken, monotonic = self._moments(place)
-        within = at - self._starts[place]
+        place = self._clock.place(at)
+        taken, monotonic = self._clock.moments(place)
+        within = at - self._clock.starts[place]
         return Frame(at + 1, taken[within], monotonic[within], fresh=self._is_fresh(at))
 
     def frame(self, index: int) -> Frame:
@@ -119,8 +115,8 @@ class StoredTimeline(Timeline):
         So has the first one after a damaged block, in which anything may have changed: nothing known before holds.
         """
         at = self._first + index
-        place = self._place(at)
-        is_doubtful = at == self._starts[place] and place - 1 in self._damaged
+        place = self._clock.place(at)
+        is_doubtful = at == self._clock.starts[place] and place - 1 in self._clock.damaged
         if index and not is_doubtful and not self._is_fresh(at) and not self._is_first_left(at):
             return self.part(self._recorded(at))
         whole = self.recall(index, index + 1)[0]
@@ -129,10 +125,10 @@ class StoredTimeline(Timeline):
     def recall(self, start: int, stop: int) -> list[Frame]:
         """Return frames start..stop-1; the first one contains all evidence known at that time."""
         at = self._first + start
-        place = self._place(at)
+        place = self._clock.place(at)
         known, marks = self._known(place)
         frame = self._recorded(at)
-        for each in (*(self._recorded(n) for n in range(self._starts[place], at)), frame):
+        for each in (*(self._recorded(n) for n in range(self._clock.starts[place], at)), frame):
             known.update((item.key, item) for item in each.evidence)
             marks.update(each.ran or {})
         ran = None if frame.ran is None else marks
@@ -147,30 +143,30 @@ class StoredTimeline(Timeline):
         base, at = number - 1, self._first + index
         if not index or not self._first <= base <= self._last or self._is_fresh(at):
             return None
-        begin, then, place = self._place(base), self._place(at - 1), self._place(at)
-        if self._places[begin].run != self._places[place].run:
+        begin, then, place = self._clock.place(base), self._clock.place(at - 1), self._clock.place(at)
+        if self._clock.places[begin].run != self._clock.places[place].run:
             return None
         opened, coming = self._opened(then), self._opened(place)
         if opened is None or coming is None:
             return None
-        ids = sorted((self._places[begin].id, self._places[then].id))
-        if not all(map(self._holds, (begin, then, place))):
+        ids = sorted((self._clock.places[begin].id, self._clock.places[then].id))
+        if not all(map(self._clock.holds, (begin, then, place))):
             return None  # their changes are dropped, too
         try:
             names = self.recording.changed(ids[0], ids[1] + 1)
         except NoRecording:
             return None
-        within = at - 1 - self._starts[then]
+        within = at - 1 - self._clock.starts[then]
         try:
             known, now = opened.around((key for key in names.values() if not key.startswith(RAN)), within)
-            marks, ran = opened.last_runs(within), coming.runs(at - self._starts[place])
+            marks, ran = opened.last_runs(within), coming.runs(at - self._clock.starts[place])
             if place != then:
                 now = coming.around((), -1)[1]
         except Damaged:
             return None
         older = [name for name, key in names.items() if key not in known and key.removeprefix(RAN) not in marks]
         before, earlier = self.recording.known(
-            self.recording.runs[self._places[then].run], self._places[then].id, older
+            self.recording.runs[self._clock.places[then].run], self._clock.places[then].id, older
         )
         known, marks = {**before, **known}, {**earlier, **marks}
         gone = [
@@ -178,7 +174,7 @@ class StoredTimeline(Timeline):
             for key in names.values()
             if (key not in known if not key.startswith(RAN) else key.removeprefix(RAN) not in marks)
         ]
-        shift = self._shift(self._places[then].run)
+        shift = self._clock.shift(self._clock.places[then].run)
         first, second = self.moment(index - 1), self.moment(index)
         first = replace(first, evidence=tuple(_shifted(item, shift) for item in known.values()))
         if opened.moments[within].noted:
@@ -192,8 +188,8 @@ class StoredTimeline(Timeline):
         """Return a block whose evidence is read when asked for; the last one is kept."""
         with self._guard:
             if self._near[0] != place:
-                opened = self.recording.opened(self._places[place].id)
-                whole = opened is not None and len(opened.moments) == self._places[place].frames
+                opened = self.recording.opened(self._clock.places[place].id)
+                whole = opened is not None and len(opened.moments) == self._clock.places[place].frames
                 self._near = place, opened if whole else None
             return self._near[1]
 
@@ -207,14 +203,14 @@ class StoredTimeline(Timeline):
 
     def at(self, monotonic: float) -> int:
         """Return the index of the last frame at or before monotonic seconds, or of the oldest frame."""
-        low, high = self._place(self._first), self._place(self._last)
+        low, high = self._clock.place(self._first), self._clock.place(self._last)
         while low < high:
             middle = (low + high + 1) // 2
-            if self._moments(middle)[1][0] <= monotonic:
+            if self._clock.moments(middle)[1][0] <= monotonic:
                 low = middle
             else:
                 high = middle - 1
-        found = self._starts[low] + bisect_right(self._moments(low)[1], monotonic) - 1
+        found = self._clock.starts[low] + bisect_right(self._clock.moments(low)[1], monotonic) - 1
         return max(min(found, self._last) - self._first, 0)
 
     def taken_by(self, taken: float) -> int | None:
@@ -222,7 +218,7 @@ class StoredTimeline(Timeline):
 
         None if all are later.
         """
-        found = self._taken_by(taken, self._place(self._last))
+        found = self._clock.taken_by(taken, self._clock.place(self._last))
         return None if found is None or found < self._first else min(found, self._last) - self._first
 
     def read_at(self, index: int, key: str) -> float:
@@ -232,149 +228,62 @@ class StoredTimeline(Timeline):
 
     # -- places -----------------------------------------------------------------------------------------------
 
-    def _place(self, at: int) -> int:
-        """Return the place of the block of a frame, counted over the whole recording."""
-        if not 0 <= at < self._starts[-1]:
-            raise IndexError("no such frame")
-        return bisect_right(self._starts, at) - 1
-
     def _is_fresh(self, at: int) -> bool:
-        place = self._place(at)
-        begins = at > self._first and at == self._starts[place]
-        return begins and bool(place) and self._places[place].run != self._places[place - 1].run
-
-    def _holds(self, place: int) -> bool:
-        """Return whether the recording still has a block."""
-        try:
-            return self.recording.holds(self._places[place].id)
-        except NoRecording:
-            return True  # it is damaged, not dropped
+        """Return whether a frame is the first one of a further run."""
+        clock = self._clock
+        place = clock.place(at)
+        begins = at > self._first and at == clock.starts[place]
+        return begins and bool(place) and clock.places[place].run != clock.places[place - 1].run
 
     def _is_first_left(self, at: int) -> bool:
         """Return whether a frame is the first one after those that were dropped for their age."""
-        place = self._place(at)
-        return place > 0 and at == self._starts[place] and not self._holds(place - 1) and self._holds(place)
-
-    def _taken_by(self, taken: float, newest: int) -> int | None:
-        """Return the last frame that is at most NEAR before a Unix time, or else the nearest one before it."""
-        found, distance = None, math.inf
-        for place in reversed(range(newest + 1)):
-            where = self._places[place]
-            if max(where.first, where.last) <= taken - distance:
-                continue
-            if where.first <= taken or where.last < where.first:  # the clock was set back in between
-                times = self._moments(place)[0]
-                within = nearest(times, taken)
-                if within is None and where.first <= taken:
-                    within = 0
-                if within is not None and (found is None or taken - times[within] < distance):
-                    found, distance = self._starts[place] + within, taken - times[within]
-            if distance <= NEAR:
-                break
-        return found
+        clock = self._clock
+        place = clock.place(at)
+        return place > 0 and at == clock.starts[place] and not clock.holds(place - 1) and clock.holds(place)
 
     def _bound(self, since: float, until: float) -> None:
-        last = self._starts[-1] - 1 if self._places else None  # the clock may have been set back
-        if until < math.inf and self._places:
-            last = self._taken_by(until + 1e-6, len(self._places) - 1)
+        last = self._clock.starts[-1] - 1 if self._clock.places else None  # the clock may have been set back
+        if until < math.inf and self._clock.places:
+            last = self._clock.taken_by(until + 1e-6, len(self._clock.places) - 1)
         if last is None:
             raise LookupError("no frame before the end of the period")
         self._first, self._last = 0, last
-        for place in range(self._place(last) + 1):
-            if max(self._places[place].first, self._places[place].last) >= since:
-                times = self._moments(place)[0]
+        for place in range(self._clock.place(last) + 1):
+            if max(self._clock.places[place].first, self._clock.places[place].last) >= since:
+                times = self._clock.moments(place)[0]
                 within = next((n for n, taken in enumerate(times) if taken >= since - 1e-6), len(times))
-                self._first = min(self._starts[place] + within, last)
+                self._first = min(self._clock.starts[place] + within, last)
                 return
         self._first = last
 
     def _run_starts(self) -> Iterator[RunStart]:
-        for place in range(self._place(self._first) + 1, self._place(self._last) + 1):
-            at = self._starts[place]
+        for place in range(self._clock.place(self._first) + 1, self._clock.place(self._last) + 1):
+            at = self._clock.starts[place]
             if self._is_fresh(at):
-                before, after = self._at(at - 1), self._at(at)
-                yield RunStart(at - self._first, after[1] - before[1], self._is_booted(self._places[place].run))
+                before, after = self._clock.at(at - 1), self._clock.at(at)
+                yield RunStart(
+                    at - self._first, after[1] - before[1], self._clock.is_booted(self._clock.places[place].run)
+                )
 
     def _read_minutes(self) -> Iterator[Minute]:
-        first, last = self._at(self._first)[1], self._at(self._last)[1]
-        runs = {place.run for place in self._places}
-        known = [(self._shift(run), minute) for run, minute in self.recording.minutes() if run in runs]
+        first, last = self._clock.at(self._first)[1], self._clock.at(self._last)[1]
+        runs = {place.run for place in self._clock.places}
+        known = [(self._clock.shift(run), minute) for run, minute in self.recording.minutes() if run in runs]
         for shift, minute in known:
             moved = replace(minute, monotonic=minute.monotonic + shift)
             if moved.monotonic + moved.seconds >= first and moved.monotonic <= last:
                 yield moved
 
-    def _at(self, at: int) -> tuple[float, float]:
-        place = self._place(at)
-        taken, monotonic = self._moments(place)
-        return taken[at - self._starts[place]], monotonic[at - self._starts[place]]
-
-    # -- times ------------------------------------------------------------------------------------------------
-
-    def _moments(self, place: int) -> tuple[Sequence[float], Sequence[float]]:
-        """Return the Unix and monotonic times of a block's frames; of a damaged block, times between its ends."""
-        with self._guard:
-            found = self._times.get(place)
-            if found is None:
-                raw = self._raw(place)
-                shift = self._shift(self._places[place].run)
-                found = self._times[place] = raw[0], [each + shift for each in raw[1]] if shift else raw[1]
-            return found
-
-    def _raw(self, place: int) -> tuple[Sequence[float], Sequence[float]]:
-        where = self._places[place]
-        moments = self.recording.moments(where.id)
-        if len(moments) != where.frames and self._holds(place):
-            self._damaged.add(place)
-        if len(moments) == where.frames:
-            return [moment.taken for moment in moments], [moment.monotonic for moment in moments]
-        step = max(where.last - where.first, 0.0) / where.frames
-        begins = 0.0
-        if place and self._places[place - 1].run == where.run:
-            begins = self._raw(place - 1)[1][-1] + max(where.first - self._places[place - 1].last, 1e-3)
-        spread = [step * within for within in range(where.frames)]
-        return [where.first + each for each in spread], [begins + each for each in spread]
-
-    def _shift(self, run: int) -> float:
-        """Return the seconds by which the monotonic times of a run are moved."""
-        with self._guard:
-            if run not in self._shifts:
-                self._shifts[run] = self._shift_of(run)
-            return self._shifts[run]
-
-    def _ends(self, run: int) -> tuple[int, int] | None:
-        """Return the last block of the run before one, and its own first block."""
-        own = next((n for n, place in enumerate(self._places) if place.run == run), None)
-        return (own - 1, own) if own else None
-
-    def _is_booted(self, run: int) -> bool:
-        """Return whether the node booted before a run: its clock shows less than the time without a frame."""
-        ends = self._ends(run)
-        if ends is None:
-            return False
-        (old_taken, old), (new_taken, new) = self._raw(ends[0]), self._raw(ends[1])
-        return new[0] <= old[-1] or new[0] <= new_taken[0] - old_taken[-1] + _CLOCKS
-
-    def _shift_of(self, run: int) -> float:
-        ends = self._ends(run)
-        if ends is None:
-            return 0.0
-        (old_taken, old), (new_taken, new) = self._raw(ends[0]), self._raw(ends[1])
-        before = self._shift(self._places[ends[0]].run)
-        if not self._is_booted(run):
-            return before
-        return before + old[-1] + max(new_taken[0] - old_taken[-1], 1.0) - new[0]
-
     # -- evidence ---------------------------------------------------------------------------------------------
 
     def _recorded(self, at: int) -> Frame:
         """Return a frame as it was recorded, with the times and the number of this timeline."""
-        place = self._place(at)
-        frames = self._block(place) if self._holds(place) else []
+        place = self._clock.place(at)
+        frames = self._block(place) if self._clock.holds(place) else []
         if not frames:
             moment = self.moment(at - self._first)
             return replace(moment, ran={})
-        return replace(frames[at - self._starts[place]], number=at + 1)
+        return replace(frames[at - self._clock.starts[place]], number=at + 1)
 
     def _known(self, place: int) -> tuple[dict[str, Evidence], dict[str, RunMark]]:
         """Return the evidence known, and the last runs of collectors, before a block.
@@ -382,13 +291,13 @@ class StoredTimeline(Timeline):
         Most evidence of a node is that of the block read last: only the pieces that changed in between are read.
         """
         with self._guard:
-            if not self._holds(place):
+            if not self._clock.holds(place):
                 return {}, {}
             near = min(
                 (
                     each
                     for each in self._states
-                    if self._places[each].run == self._places[place].run and self._holds(each)
+                    if self._clock.places[each].run == self._clock.places[place].run and self._clock.holds(each)
                 ),
                 key=lambda each: abs(each - place),
                 default=None,
@@ -407,7 +316,7 @@ class StoredTimeline(Timeline):
 
     def _moved(self, near: int, place: int) -> tuple[dict[str, Evidence], dict[str, RunMark]]:
         """Return the state before a block from that before another one of the same run."""
-        first, last = sorted((self._places[near].id, self._places[place].id))
+        first, last = sorted((self._clock.places[near].id, self._clock.places[place].id))
         try:
             names = self.recording.changed(first, last)
         except NoRecording:  # whatever may have changed is read
@@ -422,9 +331,9 @@ class StoredTimeline(Timeline):
         return {**known, **more}, {**marks, **ran}
 
     def _read_known(self, place: int, names: Sequence[int] | None) -> tuple[dict[str, Evidence], dict[str, RunMark]]:
-        where = self._places[place]
+        where = self._clock.places[place]
         known, marks = self.recording.known(self.recording.runs[where.run], where.id, names)
-        shift = self._shift(where.run)
+        shift = self._clock.shift(where.run)
         if not shift:
             return known, marks
         shifted = {key: _shifted(item, shift) for key, item in known.items()}
@@ -436,13 +345,13 @@ class StoredTimeline(Timeline):
             if known is not None:
                 self._open.move_to_end(place)
                 return known[0]
-        where = self._places[place]
-        shift = self._shift(where.run)
+        where = self._clock.places[place]
+        shift = self._clock.shift(where.run)
         frames = [_shifted_frame(frame, shift) for frame in self.recording.block_frames(where.id)]
         if len(frames) != where.frames:
             frames = []
-            if self._holds(place):
-                self._damaged.add(place)
+            if self._clock.holds(place):
+                self._clock.damaged.add(place)
         size = sum(len(item.data) for frame in frames for item in frame.evidence)
         with self._guard:
             self._open[place] = frames, size

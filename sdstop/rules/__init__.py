@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from sdstop.core.finding import NodeRule, Rule
+from sdstop.rules.declared import DECLARED
 
 ORDER = (
     "arrays.array_degraded",
@@ -124,9 +125,19 @@ ORDER = (
 """Modules below this package in display order, one per line. `x.a_b` defines A_B."""
 
 
-def _rule(module: str) -> Rule:
-    rule: Rule = getattr(import_module(f"sdstop.rules.{module}"), module.rpartition(".")[2].upper())
+def written(module: str) -> Rule:
+    """Import a module of ORDER and return the rule in it."""
+    rule: Rule = getattr(import_module(f"sdstop.rules.{module}"), _name(module))
     return rule
+
+
+def _rule(module: str) -> Rule:
+    """Return a rule whose module is imported when it first has something to judge, or now if the index lacks it."""
+    return DECLARED.get(f"sdstop.rules.{module}", {}).get(_name(module)) or written(module)
+
+
+def _name(module: str) -> str:
+    return module.rpartition(".")[2].upper()
 
 
 RULES: tuple[Rule, ...] = tuple(_rule(module) for module in ORDER)

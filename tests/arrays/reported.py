@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 from sdstop.collectors.ceph.cluster import CEPH
 from sdstop.collectors.ceph.osds import CEPH_OSDS
-from sdstop.collectors.network.interfaces import CLASS, INTERFACES, NETWORK
+from sdstop.collectors.network.interfaces import INTERFACES, NETWORK
 from sdstop.collectors.network.links import LINKS
+from sdstop.collectors.network.readings import CLASS
 from sdstop.core.collector import Collector
 from sdstop.core.evidence import Origin
 from sdstop.core.finding import Severity

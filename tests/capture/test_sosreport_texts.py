@@ -7,15 +7,12 @@ import pytest
 
 from sdstop.capture.reader import open_capture
 from sdstop.collectors import BUILTIN
-from sdstop.collectors.block.devices import BlockLink
-from sdstop.collectors.devicemapper.lvm import LogicalVolume
-from sdstop.collectors.devicemapper.lvm_text import PhysicalVolume, VolumeGroup
-from sdstop.collectors.devicemapper.multipath import MultipathState
-from sdstop.collectors.fabric.hba import DiskPath, Hba
-from sdstop.collectors.fabric.numa import NumaNode
-from sdstop.collectors.network.addresses import NodeAddress
-from sdstop.collectors.network.interfaces import Interface
-from sdstop.collectors.network.links import Bond, BondSlave, InterfaceLink
+from sdstop.collectors.block.readings import BlockLink
+from sdstop.collectors.devicemapper.readings import MultipathState
+from sdstop.collectors.devicemapper.volume_readings import LogicalVolume, PhysicalVolume, VolumeGroup
+from sdstop.collectors.fabric.readings import DiskPath, Hba, NumaNode
+from sdstop.collectors.network.path_readings import NodeAddress
+from sdstop.collectors.network.readings import Bond, BondSlave, Interface, InterfaceLink
 from sdstop.core.session import Session
 from sdstop.core.snapshot import Snapshot
 from sdstop.rules import RULES

@@ -8,19 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.aoe.readings import AoeExport, AoeTarget
-from sdstop.collectors.aoe.targets import (
-    AOE,
-    COMMAND,
-    PACKET,
-    AoePort,
-    AoeSocket,
-    fingerprint,
-    parse_cmdline,
-    parse_debug,
-    parse_max_mtus,
-    parse_sockets,
-)
+from sdstop.collectors.aoe.readings import COMMAND, PACKET, AoeExport, AoePort, AoeSocket, AoeTarget
+from sdstop.collectors.aoe.targets import AOE, fingerprint, parse_cmdline, parse_debug, parse_max_mtus, parse_sockets
 from sdstop.core.evidence import Evidence, Outcome
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Malformed

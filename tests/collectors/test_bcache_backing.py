@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sdstop.collectors.bcache.backing import BCACHE_BACKING, BcacheWaiting
+from sdstop.collectors.bcache.backing import BCACHE_BACKING
 from sdstop.collectors.bcache.devices import BCACHE
+from sdstop.collectors.bcache.readings import BcacheWaiting
 from sdstop.collectors.system.node import NODE
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Damage, Gap, Severity

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.collectors.block.attributes import active, kind_of, wide_name
-from sdstop.collectors.block.devices import BLOCKDEV, BlockDevice, BlockLink, fingerprint
+from sdstop.collectors.block.devices import BLOCKDEV, fingerprint
+from sdstop.collectors.block.readings import BlockDevice, BlockLink
 from sdstop.collectors.block.udev import answered_names, parse_names
 from sdstop.core.evidence import Evidence, Outcome
 from sdstop.core.evidence_host import EvidenceHost

@@ -19,7 +19,6 @@ from sdstop.collectors.limits.cgroups import QUESTION as LIMITED
 from sdstop.collectors.limits.controlgroup import (
     GroupIoTotals,
     Throttle,
-    group_name,
     joined,
     parse_device,
     parse_max,
@@ -27,6 +26,7 @@ from sdstop.collectors.limits.controlgroup import (
     parse_service,
     parse_stat,
 )
+from sdstop.collectors.limits.readings import group_name
 from sdstop.core.collector import Question
 from sdstop.core.columns import Batch, Columns
 from sdstop.core.evidence_host import EvidenceHost

@@ -7,10 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.collectors.network.clients import (
-    ASK,
     CLIENTS,
     ClientConnection,
-    StorageClient,
     activity,
     parse_addresses,
     parse_connections,
@@ -18,6 +16,7 @@ from sdstop.collectors.network.clients import (
     served,
 )
 from sdstop.collectors.network.connections import SOCKETS, established, listed
+from sdstop.collectors.network.peer_readings import ASK_CLIENTS, StorageClient
 from sdstop.collectors.network.storage_peers import STORAGE_PEERS
 from sdstop.core.evidence import command_key
 from sdstop.core.evidence_host import EvidenceHost
@@ -63,7 +62,7 @@ def test_nobody_is_asked_where_there_is_no_client() -> None:
         host = EvidenceHost.of({SOCKETS[0]: text})
         with pytest.raises(Absent, match="clients connected"):
             CLIENTS.read(host)
-        assert command_key(ASK) not in host.touched
+        assert command_key(ASK_CLIENTS) not in host.touched
 
 
 def test_the_table_of_connections_is_read_once() -> None:

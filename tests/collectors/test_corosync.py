@@ -9,15 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.collectors.pacemaker.cluster import PACEMAKER
-from sdstop.collectors.pacemaker.corosync import (
-    COROSYNC_MEMBERSHIP,
-    ClusterMembership,
-    CorosyncLink,
-    parse_links,
-    parse_nodes,
-    parse_quorum,
-    read,
-)
+from sdstop.collectors.pacemaker.corosync import COROSYNC_MEMBERSHIP, parse_links, parse_nodes, parse_quorum, read
+from sdstop.collectors.pacemaker.readings import ClusterMembership, CorosyncLink
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Finding, Rule, RuledOut, Severity, Unchecked, Verdict

@@ -2,7 +2,8 @@
 
 import pytest
 
-from sdstop.collectors.memory.dimms import CPUINFO, TABLE, Dimm, MemorySocket, read
+from sdstop.collectors.memory.dimms import CPUINFO, read
+from sdstop.collectors.memory.readings import TABLE, Dimm, MemorySocket
 from sdstop.core.evidence import Evidence, Outcome
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Denied, Malformed

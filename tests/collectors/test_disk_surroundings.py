@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from sdstop.collectors.health.commands import COMMANDS, ScsiCommands
-from sdstop.collectors.health.enclosures import ENCLOSURE_SLOTS, EnclosureSlot
-from sdstop.collectors.health.media import MEDIA, DiskMedium
-from sdstop.collectors.health.temperatures import TEMPERATURES, DiskTemperature
+from sdstop.collectors.health.commands import COMMANDS
+from sdstop.collectors.health.enclosures import ENCLOSURE_SLOTS
+from sdstop.collectors.health.media import MEDIA
+from sdstop.collectors.health.readings import DiskMedium, DiskTemperature, EnclosureSlot, ScsiCommands
+from sdstop.collectors.health.temperatures import TEMPERATURES
 from sdstop.core.evidence import Evidence
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, TimedOut

@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.devicemapper import checksums, raid_volumes, snapshots
-from sdstop.collectors.devicemapper.checksums import ChecksummedDevice
 from sdstop.collectors.devicemapper.dmcache import DMCACHE
-from sdstop.collectors.devicemapper.dmsetup import INFO, STATUS, TABLE
+from sdstop.collectors.devicemapper.dmsetup import STATUS
 from sdstop.collectors.devicemapper.dmtable import Segment
-from sdstop.collectors.devicemapper.other_targets import MappedTarget
-from sdstop.collectors.devicemapper.raid_volumes import MappedRaidState, parse, parse_table
-from sdstop.collectors.devicemapper.snapshots import VolumeSnapshot
+from sdstop.collectors.devicemapper.mapper import TableMark
+from sdstop.collectors.devicemapper.raid_volumes import parse, parse_table
+from sdstop.collectors.devicemapper.readings import INFO, TABLE, ChecksummedDevice, MappedTarget
 from sdstop.collectors.devicemapper.status import DM_STATUS
-from sdstop.collectors.devicemapper.thin_pools import UNREAD, ThinPool, ThinVolume
+from sdstop.collectors.devicemapper.thin_pools import UNREAD
+from sdstop.collectors.devicemapper.volume_readings import MappedRaidState, ThinPool, ThinVolume, VolumeSnapshot
 from sdstop.core.collector import texts_of
 from sdstop.core.evidence import Evidence, Outcome, command_key
 from sdstop.core.evidence_host import EvidenceHost
@@ -391,3 +391,40 @@ def test_other_targets(target: str, line: str, state: str) -> None:
 def test_targets_without_a_state_have_no_row(line: str) -> None:
     found = list(DM_STATUS.read(EvidenceHost.of({STATUS_KEY: f"v: 0 65536 {line}\nw: 0 8 era Fail\n"})))
     assert [row.mapping for row in found if isinstance(row, MappedTarget)] == ["w"]
+
+
+# --- tables that are loaded without a new name or size --------------------------------------------------------
+
+
+def test_a_table_is_read_again_after_an_event_but_not_at_each_of_many() -> None:
+    now, numbers = [100.0], iter(range(1000, 2000))
+    mark = TableMark(lambda: now[0])
+    block = {"/sys/block/dm-0/size": "8\n", "/sys/block/sda/size": "8\n"}
+
+    def at(seconds: float, number: int) -> object:
+        now[0] = 100.0 + seconds
+        return mark(EvidenceHost.of({**block, "/sys/kernel/uevent_seqnum": f"{number}\n"}))
+
+    first = next(numbers)
+    assert at(0.0, first) == at(1.0, first) == at(60.0, first) == ("1000", "dm-0")
+    changed = at(61.0, next(numbers))
+    assert changed == ("1001", "dm-0")  # at once
+    assert [at(62.0 + n, next(numbers)) for n in range(4)] == [changed] * 4
+    assert at(66.0, next(numbers)) == ("1006", "dm-0")
+
+
+def test_an_event_within_the_pause_is_not_lost() -> None:
+    now = [0.0]
+    mark = TableMark(lambda: now[0])
+    host = {"/sys/block/dm-0/size": "8\n", "/sys/kernel/uevent_seqnum": "7\n"}
+    mark(EvidenceHost.of(host))
+    now[0] = 1.0
+    later = {**host, "/sys/kernel/uevent_seqnum": "8\n"}
+    assert mark(EvidenceHost.of(later)) == ("7", "dm-0")
+    now[0] = 5.0
+    assert mark(EvidenceHost.of(later)) == ("8", "dm-0")
+
+
+def test_events_of_a_node_without_mappings_start_nothing() -> None:
+    marks = [TableMark()(EvidenceHost.of({"/sys/block/sda/size": "8\n", "/sys/kernel/uevent_seqnum": n})) for n in "12"]
+    assert marks == [(), ()]

@@ -7,7 +7,8 @@ import pytest
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.devicemapper.dmcache import DMCACHE, MODULES
 from sdstop.collectors.devicemapper.flashcache import FLASHCACHE
-from sdstop.collectors.devicemapper.mapper import MAPPER, MappedDevice
+from sdstop.collectors.devicemapper.mapper import MAPPER
+from sdstop.collectors.devicemapper.readings import MappedDevice
 from sdstop.core.collector import commands_of
 from sdstop.core.evidence import Evidence, Frame, Outcome
 from sdstop.core.evidence_host import EvidenceHost

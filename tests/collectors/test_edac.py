@@ -6,14 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.memory.edac import (
-    EDAC,
-    MC,
-    MemoryController,
-    MemoryErrors,
-    activity,
-    controller_activity,
-)
+from sdstop.collectors.memory.edac import EDAC, activity, controller_activity
+from sdstop.collectors.memory.readings import MC, MemoryController, MemoryErrors
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent
 from sdstop.core.model import Reading, Source

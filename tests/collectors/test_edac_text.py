@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.memory.edac import MemoryController, MemoryErrors
 from sdstop.collectors.memory.edac_text import EDAC_TEXT, parse_count, parse_summary, parse_util
+from sdstop.collectors.memory.readings import MemoryController, MemoryErrors
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Finding, RuledOut, Severity
 from sdstop.core.host import Absent, Malformed

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from sdstop.collectors.network.addresses import ADDRESSES, NodeAddress, parse_trie
-from sdstop.collectors.network.exports import EXPORTS, TargetExport
+from sdstop.collectors.network.addresses import ADDRESSES, parse_trie
+from sdstop.collectors.network.exports import EXPORTS
+from sdstop.collectors.network.path_readings import NodeAddress
+from sdstop.collectors.network.peer_readings import TargetExport
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Malformed
 

@@ -6,9 +6,10 @@ from __future__ import annotations
 import pytest
 
 from sdstop.collectors.fabric import lspci, lsscsi, smp
-from sdstop.collectors.fabric.numa import NumaNode
 from sdstop.collectors.fabric.numa_text import NUMA_TEXT, fault_of_numactl, parse_numactl
-from sdstop.collectors.fabric.sas import SAS, SasPhy
+from sdstop.collectors.fabric.port_readings import SasPhy
+from sdstop.collectors.fabric.readings import NumaNode
+from sdstop.collectors.fabric.sas import SAS
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.readings import lscpu
 

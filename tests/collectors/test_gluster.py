@@ -18,8 +18,9 @@ from sdstop.collectors.gluster.answers import (
     parse_split_brain,
     parse_volumes,
 )
-from sdstop.collectors.gluster.heal import GLUSTER_HEAL, MOST_PENDING, GlusterHeal, GlusterSplitBrain
-from sdstop.collectors.gluster.volumes import GLUSTER, UNUSED, GlusterBrick, GlusterVolume, read
+from sdstop.collectors.gluster.heal import GLUSTER_HEAL, MOST_PENDING
+from sdstop.collectors.gluster.readings import GlusterBrick, GlusterHeal, GlusterSplitBrain, GlusterVolume
+from sdstop.collectors.gluster.volumes import GLUSTER, UNUSED, read
 from sdstop.core.collector import Collector
 from sdstop.core.evidence import Evidence, Outcome
 from sdstop.core.evidence_host import EvidenceHost

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.fabric.hba import BLOCK, HBA, PCI, DiskPath, Hba, kind_of, link_speed, link_width
+from sdstop.collectors.fabric.hba import HBA, kind_of, link_speed, link_width
+from sdstop.collectors.fabric.readings import BLOCK, PCI, DiskPath, Hba
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.joins import ThingKind
 from sdstop.core.model import Reading, Source

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.fabric.interrupts import INTERRUPTS, IRQ, CardInterrupts
-from sdstop.collectors.fabric.locality import NODES, PCI, node_of
+from sdstop.collectors.fabric.interrupts import INTERRUPTS
+from sdstop.collectors.fabric.locality import node_of
+from sdstop.collectors.fabric.readings import IRQ, NODES, PCI, CardInterrupts
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent
 from sdstop.core.model import Source

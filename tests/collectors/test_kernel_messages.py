@@ -8,6 +8,16 @@ from sdstop.collectors.kernel.kinds import KINDS
 from sdstop.collectors.kernel.messages import LONGEST, PATTERNS, suppressed, understood
 
 UNDERSTOOD = """
+paths-gone mpatha | mpatha: remaining active paths: 0
+session-restored connection1:0 | connection1:0 is operational after recovery (3 attempts)
+path-restored mpatha | mpatha: remaining active paths: 2
+thin-low vg-pool | WARNING: Thin pool vg-pool data is now 95.10% full.
+thin-low vg-pool-tpool | Thin pool vg-pool-tpool metadata is now 81.25% full.
+peer-lost node | [TOTEM ] A processor failed, forming new configuration.
+peer-lost node | 2026-11-29T03:01:00.1+0000 7f1a2b -1 osd.1 123 heartbeat_check: no reply from - osd.3 ever on
+session-lost nvme2 | nvme nvme2: Removing controller (18)...
+session-error nvme2 | nvme nvme2: failed nvme_keep_alive_end_io error=10
+device-gone 2:0:0:0 | sd 2:0:0:0: [sdc] tag#12 Medium access timeout failure. Offlining disk!
 kernel-bug node | Oops: 0000 [#1] PREEMPT SMP NOPTI
 kernel-bug node | divide error: 0000 [#1] SMP
 kernel-bug node | list_add corruption. prev->next should be next (ffff8881), but was 0000.
@@ -224,7 +234,7 @@ pool-suspended tank | WARNING: Pool 'tank' has encountered an uncorrectable I/O 
 zfs-io sdc | eid=12 class=io pool='tank' vdev=sdc size=4096 offset=8192 priority=0 err=5 flags=0x1
 vdev-failed sdc1 | eid=13 class=statechange pool='tank' vdev=sdc1 vdev_state=FAULTED
 session-error connection1:0 |  connection1:0: detected conn error (1020)
-session-error session1 |  session1: session recovery timed out after 120 secs
+session-lost session1 |  session1: session recovery timed out after 120 secs
 server-silent nas1 | nfs: server nas1 not responding, still trying
 server-back nas1 | nfs: server nas1 OK
 server-silent nas2 | CIFS: VFS: \\\\nas2 has not responded in 180 seconds. Reconnecting...
@@ -344,7 +354,7 @@ controller-fault 0000:3b:00.0 | mlx5_core 0000:3b:00.0: poll_health:800:(pid 0):
 peer-lost node | drbd r0 node2: PingAck did not arrive in time.
 peer-lost node | block drbd0: PingAck did not arrive in time.
 peer-lost node | drbd r0: Remote failed to finish a request within 42000ms > ko-count (7) * timeout (60 * 0.1s)
-session-error rport-7:0-3 |  rport-7:0-3: blocked FC remote port time out: removing target and saving binding
+session-lost rport-7:0-3 |  rport-7:0-3: blocked FC remote port time out: removing target and saving binding
 session-error nbd0 | block nbd0: Connection timed out
 session-error nbd0 | block nbd0: Receive control failed (result -32)
 io-error rbd0 | rbd: rbd0: write 1000 at 3000 result -108
@@ -367,7 +377,7 @@ timeout 0:2:0:0 | sd 0:2:0:0: [sda] tag#55 OCR is requested due to IO timeout!!
 abort 0000:05:00.0 | qla2xxx [0000:05:00.0]-801c:7: Abort command issued nexus=7:0:3 --  1 2002.
 reset 0000:05:00.0 | qla2xxx [0000:05:00.0]-8009:7: DEVICE RESET ISSUED nexus=7:0:3 cmd=00000000abcdabcd.
 reset 0000:81:00.0 | lpfc 0000:81:00.0: 0:(0):0713 SCSI layer issued Device Reset (0, 3) return x2002
-session-error 0000:81:00.0 | lpfc 0000:81:00.0: 0:(0):0203 Devloss timeout on WWPN 50:06:01:60:3b:a0:12:34 NPort x010200
+session-lost 0000:81:00.0 | lpfc 0000:81:00.0: 0:(0):0203 Devloss timeout on WWPN 50:06:01:60:3b:a0:12:34 NPort x010200
 sense-medium nvme0n1 | nvme0n1: I/O Cmd(0x2) @ LBA 12, 8 blocks, I/O Error (sct 0x2 / sc 0x81) DNR
 sense-medium nvme0n1 | nvme0n1: Write(0x1) @ LBA 12, 8 blocks, Write Fault (sct 0x2 / sc 0x80)
 path-wait nvme0n1 | block nvme0n1: no usable path - requeuing I/O
@@ -385,6 +395,15 @@ server-silent nas1 | CIFS VFS: Server nas1 has not responded in 120 seconds. Rec
 server-silent mds0 | ceph: mds0 hung
 server-back mds0 | ceph: mds0 came back
 client-abort node | ABORT_TASK: Found referenced iSCSI task_tag: 12
+client-lost node | nvmet: ctrl 1 keep-alive timer (5 seconds) expired!
+client-lost node | nvmet: ctrl 1 fatal error occurred!
+client-lost node | Did not receive response to NOPIN on CID: 0, failing connection for I_T Nexus iqn.a:b,i
+client-lost node | Time2Retain timer expired for SID: 1, cleaning up iSCSI session.
+target-error e1.1 | aoe: ata error cmd=35h stat=51h from e1.1
+target-error e1.1 | aoe: aoecmd_ata_rsp: ata error cmd=24h stat=51h from e1.1
+target-error 7.3 | aoe: error packet from 7.3@eth2; ecode=3 'device unavailable'
+io-error flashcache | device-mapper: flashcache: flashcache_io_callback: io error -5 block 8201 action 3
+cache-failed flashcache | device-mapper: flashcache: flashcache_io_callback: switching cachedev to BYPASS mode
 fs-write-lost sda1 | EXT4-fs (sda1): failed to convert unwritten extents to written extents -- potential data loss!
 fs-error sda1 | EXT4-fs (sda1): previous I/O error to superblock detected
 fs-shutdown sda1 | XFS (sda1): Log I/O Error (0x2) detected at xlog+0x6 [xfs] (xfs_log.c:13).  Shutting down filesystem.

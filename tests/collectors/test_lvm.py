@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.devicemapper.lvm import LVM, LVS, LogicalVolume, parse
+from sdstop.collectors.devicemapper.lvm import LVM, parse
+from sdstop.collectors.devicemapper.volume_readings import LVS, LogicalVolume
 from sdstop.core.evidence import Evidence, Outcome, command_key
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Denied, Failed, Malformed

@@ -7,11 +7,15 @@ from typing import Any
 
 import pytest
 
-from sdstop.collectors.devicemapper.lvm import LogicalVolume
 from sdstop.collectors.devicemapper.lvm_report import size
-from sdstop.collectors.devicemapper.lvm_text import LVM_REPORTS, PhysicalVolume, VolumeGroup
-from sdstop.collectors.devicemapper.snapshots import VolumeSnapshot
-from sdstop.collectors.devicemapper.thin_pools import ThinPool
+from sdstop.collectors.devicemapper.lvm_text import LVM_REPORTS
+from sdstop.collectors.devicemapper.volume_readings import (
+    LogicalVolume,
+    PhysicalVolume,
+    ThinPool,
+    VolumeGroup,
+    VolumeSnapshot,
+)
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Finding, RuledOut
 from sdstop.core.host import Absent, Malformed

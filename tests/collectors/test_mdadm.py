@@ -13,7 +13,7 @@ from sdstop.collectors.md.members import MDMEMBERS
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.core.evidence import Evidence, Frame, Origin
 from sdstop.core.evidence_host import EvidenceHost
-from sdstop.core.host import Malformed
+from sdstop.core.host import Absent, Malformed
 from sdstop.core.session import Session
 from sdstop.readings.rebuild import MDSTAT
 from sdstop.rules import RULES
@@ -157,6 +157,42 @@ def test_redaction_drops_hosts_and_keeps_what_is_read() -> None:
 def test_details_that_end_early_are_not_complete(lines: int) -> None:
     said = block(text("detail-raid10"), "md1").rstrip("\n").splitlines()
     assert lines >= len(said) or detail_fault("\n".join(said[:lines]))
+
+
+UUID = "UUID=8a021a34:f19bbc01:7bcf6f8e:3bea43a9"
+
+
+@pytest.mark.parametrize(
+    ("level", "disks", "devices", "spares", "degraded"),
+    [
+        ("raid1", 2, 1, 0, 1),
+        ("raid5", 4, 4, 1, 1),
+        ("raid1", 2, 2, 0, None),
+        ("raid6", 4, 5, 1, None),
+        ("raid1", 2, 3, 0, None),  # failed ones are listed, too
+        ("raid0", 2, 1, 0, None),
+    ],
+)
+def test_a_scan_shows_missing_members_only(
+    level: str, disks: int, devices: int, spares: int, degraded: int | None
+) -> None:
+    names = ",".join(f"/dev/sd{chr(97 + n)}1" for n in range(devices))
+    said = f"ARRAY /dev/md0 level={level} num-devices={disks} metadata=1.2 spares={spares} name=n:0 {UUID}\n"
+    host = EvidenceHost.of({"cmd:mdadm --detail --scan -v": f"{said}   devices={names}\n"})
+    if degraded is None:
+        with pytest.raises(Absent):
+            list(MDRAID.read(host))
+        return
+    found = [row for row in MDRAID.read(host) if isinstance(row, Array)]
+    assert [(row.array, row.state, row.degraded) for row in found] == [("md0", "active", degraded)]
+
+
+def test_a_scan_shows_arrays_that_do_not_run() -> None:
+    said = f"ARRAY /dev/md0 metadata=1.2 name=n1:0 {UUID}\nINACTIVE-ARRAY /dev/md127 metadata=1.2 name=n1:1 {UUID}\n"
+    (row,) = MDRAID.read(EvidenceHost.of({"cmd:mdadm --detail --scan": said}))
+    assert isinstance(row, Array)
+    assert (row.array, row.state, row.degraded) == ("md127", "inactive", None)
+    assert b"n1" not in without_hosts(said.encode())
 
 
 @pytest.mark.parametrize("parse", [parse_detail, parse_examine])

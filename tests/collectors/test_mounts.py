@@ -7,7 +7,8 @@ from typing import cast
 
 import pytest
 
-from sdstop.collectors.block.mounts import MOUNTED, MountPoint
+from sdstop.collectors.block.mounts import MOUNTED
+from sdstop.collectors.block.readings import MountPoint
 from sdstop.core.evidence import Evidence, Outcome
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Denied, Malformed

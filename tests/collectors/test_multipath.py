@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.devicemapper.dmsetup import STATUS, TABLE
-from sdstop.collectors.devicemapper.multipath import MultipathPath, MultipathState, parse_queues, parse_status
+from sdstop.collectors.devicemapper.dmsetup import STATUS
+from sdstop.collectors.devicemapper.multipath import parse_queues, parse_status
+from sdstop.collectors.devicemapper.readings import TABLE, MultipathPath, MultipathState
 from sdstop.collectors.devicemapper.status import DM_STATUS
 from sdstop.core.evidence import command_key
 from sdstop.core.evidence_host import EvidenceHost

@@ -11,22 +11,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.network.interfaces import (
-    INTERFACES,
-    NETWORK,
-    STATISTICS,
-    Interface,
-    InterfaceActivity,
-    Traffic,
-    activity,
-    parse_dev,
-    stirs,
-)
-from sdstop.collectors.network.links import LINKS, Bond, BondSlave, InterfaceLink, parse_peers
+from sdstop.collectors.network.interfaces import INTERFACES, NETWORK, activity, parse_dev, stirs
+from sdstop.collectors.network.links import LINKS, parse_peers
 from sdstop.collectors.network.paths import (
     parse_routes,
     parse_softnet,
     parse_tables,
+)
+from sdstop.collectors.network.readings import (
+    STATISTICS,
+    Bond,
+    BondSlave,
+    Interface,
+    InterfaceActivity,
+    InterfaceLink,
+    Traffic,
 )
 from sdstop.core.evidence import Evidence, Outcome
 from sdstop.core.evidence_host import EvidenceHost

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.system.node import NODE, Cpu, CpuActivity, Node, parse_meminfo, parse_stat, spent
-from sdstop.collectors.system.pressure import PRESSURE, Pressure, parse_pressure
+from sdstop.collectors.system.node import NODE, parse_meminfo, parse_stat, spent
+from sdstop.collectors.system.pressure import PRESSURE, parse_pressure
+from sdstop.collectors.system.readings import Cpu, CpuActivity, Node, Pressure
 from sdstop.core.evidence import Evidence, Outcome
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Denied, Malformed, TimedOut

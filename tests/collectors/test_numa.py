@@ -4,18 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.fabric.numa import (
-    CPUS,
-    NET,
-    NODES,
-    NUMA,
-    InterfaceNode,
-    NumaNode,
-    activity,
-    first_cpu,
-    parse_meminfo,
-    parse_numastat,
-)
+from sdstop.collectors.fabric.numa import CPUS, NUMA, activity, first_cpu, parse_meminfo, parse_numastat
+from sdstop.collectors.fabric.readings import NET, NODES, InterfaceNode, NumaNode
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.model import Reading, Source
 from sdstop.core.replay import Replay

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from sdstop.collectors.network.paths import PATHS, TCP, PathMtu, Softnet, Tcp, parse_softnet, parse_tables, tcp_activity
+from sdstop.collectors.network.path_readings import PathMtu, Softnet, Tcp
+from sdstop.collectors.network.paths import PATHS, TCP, parse_softnet, parse_tables, tcp_activity
 from sdstop.core.evidence import Evidence
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Failed, Malformed

@@ -7,15 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.system.processes import (
-    PROCESSES,
+from sdstop.collectors.system.processes import PROCESSES, parse, rate
+from sdstop.collectors.system.readings import (
     ProcessActivity,
     ProcessIo,
     ProcessSummary,
     StorageThread,
     StorageThreadActivity,
-    parse,
-    rate,
 )
 from sdstop.core.evidence import Evidence, Frame
 from sdstop.core.evidence_host import EvidenceHost

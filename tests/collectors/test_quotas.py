@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from sdstop.collectors.filesystems.quotas import QUESTION, QUOTAS, Quotas, parse_text, without_owners
+from sdstop.collectors.filesystems.quotas import QUESTION, QUOTAS, parse_text, without_owners
+from sdstop.collectors.filesystems.readings import Quotas
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Denied, Malformed
 from sdstop.node import quotas

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from sdstop.collectors.health.raid import DETAIL, PROGRAMS, PROGRAMS_2, QUESTIONS, RAID
+from sdstop.collectors.health import ssacli
+from sdstop.collectors.health.raid import PROGRAMS, PROGRAMS_2, QUESTIONS, RAID
 from sdstop.collectors.health.raid_readings import RaidController, RaidDisk, RaidVolume
 from sdstop.core.evidence import Evidence, Outcome, command_key
 from sdstop.core.evidence_host import EvidenceHost
@@ -300,7 +301,7 @@ Smart Array P420i in Slot 0 (Embedded)
 
 
 def test_ssacli() -> None:
-    found = read({command_key(DETAIL): SSACLI, "/sys/bus/pci/drivers/hpsa/0000:05:00.0/class": "0x010400\n"})
+    found = read({command_key(ssacli.DETAIL): SSACLI, "/sys/bus/pci/drivers/hpsa/0000:05:00.0/class": "0x010400\n"})
     known = found["slot 0"]
     assert (known.protected, known.cache, known.forced, known.address) == (
         False,

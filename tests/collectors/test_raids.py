@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from sdstop.collectors.devicemapper.lvm import LogicalVolume
-from sdstop.collectors.devicemapper.raids import MAPPED_RAIDS, MappedRaid
+from sdstop.collectors.devicemapper.raids import MAPPED_RAIDS
+from sdstop.collectors.devicemapper.readings import MappedRaid
+from sdstop.collectors.devicemapper.volume_readings import LogicalVolume
 from sdstop.core.evidence import Origin
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.joins import GroupKind

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.block.sar import SAR, DiskDay, intervals, parse, printed, printed_json
+from sdstop.collectors.block.readings import DiskDay
+from sdstop.collectors.block.sar import SAR, intervals, parse, printed, printed_json
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Malformed
 from sdstop.readings.service import Service

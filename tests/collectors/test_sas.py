@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from sdstop.collectors.fabric.sas import PHYS, SAS, SasDevice, SasPhy, SasPort, activity, owner, rate
+from sdstop.collectors.fabric.port_readings import PHYS, SasDevice, SasPhy, SasPort
+from sdstop.collectors.fabric.sas import SAS, activity, owner, rate
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.model import Reading, Source
 from sdstop.core.recording import RecordingHost

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.limits.services import QUESTION, SERVICES, ServiceGroup, parse, search
+from sdstop.collectors.limits.readings import SERVICES_QUESTION, ServiceGroup
+from sdstop.collectors.limits.services import SERVICES, ServiceSearch, parse, search
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Finding, Gap, RuledOut, Severity, Unchecked, Verdict
 from sdstop.core.host import Absent, Malformed
@@ -49,6 +50,40 @@ def test_a_limit_of_a_slice_counts_for_the_services_below() -> None:
         "/proc/7/comm": "smbd\n",
     }
     assert search(EvidenceHost.of(files)) == {top: ("smbd",)}
+
+
+def _many(*more: str) -> dict[str, str]:
+    slices = "/sys/fs/cgroup/system.slice"
+    return FILES | {f"{slices}/{name}.service/cpu.max": "max 100000\n" for name in (*map(str, range(200)), *more)}
+
+
+def test_groups_are_searched_again_if_one_appears_and_after_ten_minutes() -> None:
+    now = [0.0]
+    look = ServiceSearch(lambda: now[0])
+
+    def reads(seconds: float, *more: str) -> int:
+        """Return the number of files read."""
+        now[0] = seconds
+        host = EvidenceHost.of(_many(*more))
+        assert [each["group"] for each in look(host)] == ["/system.slice/ceph-osd@1.service"]
+        return len(host.touched)
+
+    calm = [reads(seconds) for seconds in (5.0, 60.0, 120.0)]
+    assert max(calm[1:]) < 20
+    assert reads(130.0, "new") < 20
+    assert reads(180.0, "new") > 200
+    assert reads(240.0, "new") < 20
+    assert reads(780.0, "new") > 200
+
+
+def test_a_limit_of_a_new_service_is_found_within_a_minute() -> None:
+    now = [0.0]
+    look = ServiceSearch(lambda: now[0])
+    new = "/sys/fs/cgroup/system.slice/smbd.service"
+    smbd = {f"{new}/cgroup.procs": "9\n", "/proc/9/comm": "smbd\n", f"{new}/cpu.max": "50000 100000\n"}
+    assert len(look(EvidenceHost.of(FILES))) == 1
+    now[0] = 60.0
+    assert len(look(EvidenceHost.of(FILES | smbd))) == 2
 
 
 def test_version_1_of_control_groups() -> None:
@@ -105,7 +140,7 @@ def judged(first: dict[str, Any], last: dict[str, Any], seconds: int = 30, **alw
             key: int(value) if isinstance(value, float) and value.is_integer() else value for key, value in row.items()
         }
         row |= {key: int(row[key]) for key in first if key != "memory_stalled"}
-        shown.append((float(at), {f"answer:{QUESTION}": json.dumps([row])}))
+        shown.append((float(at), {f"answer:{SERVICES_QUESTION}": json.dumps([row])}))
     return Judged((SERVICES,), [SERVICE_LIMITED], shown).of("ceph-osd@1.service")
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.network.sessions import SESSIONS, StorageSession, fingerprint, parse_address
+from sdstop.collectors.network.peer_readings import StorageSession
+from sdstop.collectors.network.sessions import SESSIONS, fingerprint, parse_address
 from sdstop.core.evidence import Evidence
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.model import Reading

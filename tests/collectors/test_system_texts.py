@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sdstop.collectors.system.node import Node
+from sdstop.collectors.system.readings import BlockedTask, BlockedTasks, Node
 from sdstop.collectors.system.reports import REPORTS, kept_listing
-from sdstop.collectors.system.tasks import BlockedTask, BlockedTasks
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent
 from sdstop.core.model import Reading

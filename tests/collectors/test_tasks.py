@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
+from sdstop.collectors.system.readings import BlockedTask, BlockedTasks
 from sdstop.collectors.system.task_place import Mount, parse_mounts
 from sdstop.collectors.system.task_scan import MOST, SHARE, TaskScan, parse_moved, parse_stat, parse_switches
-from sdstop.collectors.system.tasks import TASKS, BlockedTask, BlockedTasks, parse
+from sdstop.collectors.system.tasks import TASKS, parse
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Denied, Malformed
 from sdstop.core.model import Reading, Rows

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sdstop.collectors.system.node import NODE, Node
+from sdstop.collectors.system.node import NODE
+from sdstop.collectors.system.readings import Node
 from sdstop.core.finding import Finding, Limits, Rule, Severity, Verdict, cites
 from sdstop.core.history import Window
 from tests.nodes.frames import Judged

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from sdstop.collectors.system.node import NODE, Node
+from sdstop.collectors.system.node import NODE
+from sdstop.collectors.system.readings import Node
 from sdstop.core.evidence import Origin
 from sdstop.core.finding import Finding, Gap, Limits, Rule, RuledOut, Severity, Unchecked, Verdict
 from sdstop.core.headline import CRITICAL, OK, UNKNOWN, Headline, headline

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from sdstop.collectors.block.devices import BlockDevice
-from sdstop.collectors.fabric.hba import DiskPath, Hba
+from sdstop.collectors.block.readings import BlockDevice
+from sdstop.collectors.fabric.readings import DiskPath, Hba
 from sdstop.collectors.md.readings import Array, Member
-from sdstop.collectors.network.sessions import StorageSession
+from sdstop.collectors.network.peer_readings import StorageSession
 from sdstop.core.evidence import Cite
 from sdstop.core.finding import Finding, Rule, Severity
 from sdstop.core.folding import CITED, NODE, Folds, folded, folds_of

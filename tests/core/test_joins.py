@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sdstop.collectors.devicemapper.lvm import LogicalVolume
+from sdstop.collectors.devicemapper.volume_readings import LogicalVolume
 from sdstop.core.joins import (
     GroupKind,
     Identity,

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sdstop.collectors.block.devices import BlockLink
-from sdstop.collectors.devicemapper.mapper import MappedDevice
+from sdstop.collectors.block.readings import BlockLink
+from sdstop.collectors.devicemapper.readings import MappedDevice
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.core.finding import Finding, Rule, RuledOut, Severity
 from sdstop.core.model import Reading

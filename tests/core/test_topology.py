@@ -9,11 +9,11 @@ from typing import Annotated, Any, ClassVar
 import pytest
 
 from sdstop.collectors import BUILTIN
-from sdstop.collectors.block.devices import BlockDevice, BlockLink
-from sdstop.collectors.devicemapper.lvm import LogicalVolume
-from sdstop.collectors.devicemapper.mapper import MappedDevice
+from sdstop.collectors.block.readings import BlockDevice, BlockLink
+from sdstop.collectors.devicemapper.readings import MappedDevice
+from sdstop.collectors.devicemapper.volume_readings import LogicalVolume
 from sdstop.collectors.md.readings import Array, Member
-from sdstop.collectors.network.links import Bond, BondSlave
+from sdstop.collectors.network.readings import Bond, BondSlave
 from sdstop.collectors.zfs.readings import Pool, Vdev
 from sdstop.core.diagnosis import providers_of
 from sdstop.core.history import History, Window

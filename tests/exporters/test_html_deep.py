@@ -11,7 +11,8 @@ import pytest
 from sdstop.cli import command
 from sdstop.cli.live_source import with_smp_policy
 from sdstop.collectors import BUILTIN
-from sdstop.collectors.fabric.sas import OFTEN, PORTS, SAS
+from sdstop.collectors.fabric.port_readings import PORTS
+from sdstop.collectors.fabric.sas import OFTEN, SAS
 from sdstop.core.evidence import Frame, Origin
 from sdstop.core.session import Session
 from sdstop.exporters.report.html import page

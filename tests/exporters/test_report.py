@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from sdstop.collectors.system.processes import ProcessIo
+from sdstop.collectors.system.readings import ProcessIo
 from sdstop.core.evidence import Origin, Outcome, RunMark
 from sdstop.core.format import safe, width_of
 from sdstop.core.model import schema

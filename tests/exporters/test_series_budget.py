@@ -16,7 +16,7 @@ import pytest
 from msgspec.structs import replace
 
 from sdstop.collectors import BUILTIN
-from sdstop.collectors.network.interfaces import Interface
+from sdstop.collectors.network.readings import Interface
 from sdstop.core.collector import Collector
 from sdstop.core.evidence import Origin, Outcome
 from sdstop.core.host import Output

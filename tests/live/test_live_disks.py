@@ -16,10 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from sdstop.collectors.block.devices import BLOCKDEV, BlockDevice, BlockLink, fingerprint
+from sdstop.collectors.block.devices import BLOCKDEV, fingerprint
 from sdstop.collectors.block.diskstats import parse
 from sdstop.collectors.block.iostat import activity_of
 from sdstop.collectors.block.iostat_report import printed_json, printed_text
+from sdstop.collectors.block.readings import BlockDevice, BlockLink
 from sdstop.node.live import LiveHost
 from sdstop.readings.disk import WRAP, Disk, DiskActivity, activity
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from sdstop.collectors.network.clients import (
-    ADDRESSES6,
-    ASK,
-    ROUTES,
-)
+from sdstop.collectors.network.clients import ADDRESSES6, ROUTES
 from sdstop.collectors.network.connections import SOCKETS
+from sdstop.collectors.network.peer_readings import ASK_CLIENTS
 from sdstop.core.evidence import command_key
 
 HEAD = "Recv-Q Send-Q Local Address:Port Peer Address:Port Process\n"
@@ -30,6 +27,6 @@ def line(client: str, received: int = 456, sent: int = 123, port: int = 2049, lo
 
 def node(*lines: str) -> dict[str, str]:
     return {
-        SOCKETS[0]: TCP, command_key(ASK): HEAD + "".join(lines), ROUTES: ROUTE,
+        SOCKETS[0]: TCP, command_key(ASK_CLIENTS): HEAD + "".join(lines), ROUTES: ROUTE,
         ADDRESSES6: "20010db8000000000000000000000001 03 40 00 80     eth2\n",
     }  # fmt: skip

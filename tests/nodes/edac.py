@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from sdstop.collectors.memory.edac import MC
+from sdstop.collectors.memory.readings import MC
 
 
 @dataclass

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from sdstop.collectors import BUILTIN
-from sdstop.collectors.fabric.hba import PCI
-from sdstop.collectors.fabric.sas import DEVICES, EXPANDERS, PHYS, PORTS
+from sdstop.collectors.fabric.port_readings import DEVICES, EXPANDERS, PHYS, PORTS
+from sdstop.collectors.fabric.readings import PCI
 from sdstop.core.evidence import Evidence, Frame, Origin
 from sdstop.core.finding import Rule
 from sdstop.core.session import Session

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sdstop.collectors.fabric.hba import BLOCK, PCI
+from sdstop.collectors.fabric.readings import BLOCK, PCI
 
 ABOVE = "0000:80:02.0"
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from sdstop.collectors import BUILTIN
-from sdstop.collectors.fabric.numa import NET, NODES
-from sdstop.collectors.memory.dimms import TABLE
+from sdstop.collectors.fabric.readings import NET, NODES
+from sdstop.collectors.memory.readings import TABLE
 from sdstop.core.evidence import Evidence, Frame, Origin
 from sdstop.core.finding import Rule
 from sdstop.core.session import Session

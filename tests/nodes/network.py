@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from sdstop.collectors.network.interfaces import STATISTICS
+from sdstop.collectors.network.readings import STATISTICS
 
 CLASS = "/sys/class/net"
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sdstop.collectors.block.devices import BLOCKDEV
 from sdstop.collectors.block.diskstats import DISKSTATS
-from sdstop.collectors.devicemapper.dmsetup import INFO, TABLE
 from sdstop.collectors.devicemapper.mapper import MAPPER
 from sdstop.collectors.devicemapper.raids import MAPPED_RAIDS
+from sdstop.collectors.devicemapper.readings import INFO, TABLE
 from sdstop.collectors.md.arrays import MDRAID
 from sdstop.collectors.md.members import MDMEMBERS
 from sdstop.collectors.zfs.pools import ZFS

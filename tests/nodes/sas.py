@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sdstop.collectors.fabric.hba import PCI
-from sdstop.collectors.fabric.sas import DEVICES, EXPANDERS, PHYS, PORTS
+from sdstop.collectors.fabric.port_readings import DEVICES, EXPANDERS, PHYS, PORTS
+from sdstop.collectors.fabric.readings import PCI
 from sdstop.core.evidence import slug
 from tests.nodes.block import disk_name
 

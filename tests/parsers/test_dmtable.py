@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.devicemapper.dmtable import Mapping, mapped, mappings, numbered, segments, volume
+from sdstop.collectors.devicemapper.dmtable import Mapping, mappings, numbered, segments, volume
+from sdstop.collectors.devicemapper.volume_readings import mapped
 from sdstop.core.host import Malformed
 
 STATUS = (

@@ -11,8 +11,9 @@ from sdstop.cli.arguments import parse
 from sdstop.cli.live_source import with_smp_policy
 from sdstop.cli.opening import begin
 from sdstop.collectors import BUILTIN
-from sdstop.collectors.fabric.expander import REST, SasExpander, changes
-from sdstop.collectors.fabric.sas import PHYS, SAS, SasPhy, without_smp
+from sdstop.collectors.fabric.expander import REST, changes
+from sdstop.collectors.fabric.port_readings import PHYS, SasExpander, SasPhy
+from sdstop.collectors.fabric.sas import SAS, without_smp
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, slug
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Severity

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.collectors.block.devices import BLOCKDEV
-from sdstop.collectors.fabric.hba import HBA, DiskPath
+from sdstop.collectors.fabric.hba import HBA
 from sdstop.collectors.fabric.hba_text import HBA_TEXT
+from sdstop.collectors.fabric.readings import DiskPath
 from sdstop.collectors.fabric.sgmap import ScsiDevice, parse
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Severity

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sdstop.collectors.block.sar import SAR
-from sdstop.collectors.network.sar import SAR_NETWORK, InterfaceDay
+from sdstop.collectors.network.path_readings import InterfaceDay
+from sdstop.collectors.network.sar import SAR_NETWORK
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent
 from sdstop.readings.service import Service

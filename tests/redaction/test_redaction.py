@@ -18,7 +18,7 @@ from sdstop.capture.reader import open_capture
 from sdstop.cli import command
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.ceph.readings import CephDaemon
-from sdstop.collectors.devicemapper.lvm import LVS
+from sdstop.collectors.devicemapper.volume_readings import LVS
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, command_key
 from sdstop.core.model import Name
 from sdstop.core.session import Session

@@ -29,7 +29,7 @@ from sdstop.redaction.ordinary import is_ordinary
 from sdstop.redaction.pseudonym import NameKind, Pseudonyms
 from sdstop.redaction.redactor import REMOVED, Redactor
 from sdstop.rules import RULES
-from tests.fixtures import expected, opened, tenth
+from tests.fixtures import expected, opened, twentieth
 from tests.redaction import planting
 
 KEY = b"a key of thirty-two bytes, or so"
@@ -110,9 +110,9 @@ RECORDED = (
 )  # fmt: skip
 """Recordings of real clusters and kernels, by a few collectors: what is planted for others is not recorded there."""
 STORY = [
-    name for name in tenth(1) if not str(name.values[0]).startswith("vm-") and name.values[0] not in RECORDED
+    name for name in twentieth(1) if not str(name.values[0]).startswith("vm-") and name.values[0] not in RECORDED
 ]  # fmt: skip
-"""All that are no recordings; of every tenth of them in every run."""
+"""All that are no recordings; of every twentieth of them in every run."""
 WHOLE = {"relapsing-member"}
 """Stories that are judged with all their frames: spells of one second in eight are counted over minutes."""
 UNSEEN = {"rebuild-stalled", "tasks-stuck", "io-stalled", "slow-device"}

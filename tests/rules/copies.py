@@ -20,6 +20,10 @@ from sdstop.core.topology import Topologies
 
 _UNTOUCHED = frozenset({None, Name.EVIDENCE, Name.TEXT, Name.USER})
 _NUMBER = re.compile(r"\d{1,4}:\d{1,7}")
+_ADDRESS = re.compile(r"[\da-f]{4,8}(:[\da-f]{2}:[\da-f]{2}\.[0-7])")
+"""Address of a PCI device; each copy is in a domain of its own."""
+_SCSI = re.compile(r"(?:host|expander-|end_device-|port-|phy-)[\d:]+")
+"""Host, expander or phy: copied like HBAs and disks, because more disks behind one HBA are another fault."""
 _WORD = re.compile(r"[^\s,/@=:]+")
 
 
@@ -34,7 +38,9 @@ def _suffix(copy: int, *, digits: bool) -> str:
 
 
 def _copied(text: str, copy: int) -> str:
-    """Return a name with a suffix that keeps its form: sda becomes sdabaa, md0 becomes md00001."""
+    """Return a name that keeps its form: sda becomes sdabaa, md0 becomes md00001, 1:3b:00.0 one of domain 10001."""
+    if address := _ADDRESS.fullmatch(text):
+        return f"{0x10000 + copy:04x}{address[1]}"
     if _NUMBER.fullmatch(text):
         return f"{text}{copy:04}"
     last = list(_WORD.finditer(text))
@@ -56,7 +62,9 @@ def _named(family: type[Reading]) -> tuple[str, ...]:
 
 def _is_name(family: type[Reading], field: str, text: str) -> bool:
     mark = schema(family).column(field).mark
-    return bool(_NUMBER.fullmatch(text)) or (isinstance(mark, Label | Fact) and mark.names is not None)
+    return any(form.fullmatch(text) for form in (_NUMBER, _ADDRESS, _SCSI)) or (
+        isinstance(mark, Label | Fact) and mark.names is not None
+    )
 
 
 def _rows(family: type[Reading], rows: Rows, copies: int) -> dict[Any, Reading]:

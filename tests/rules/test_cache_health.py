@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from sdstop.collectors.system.node import Node
+from sdstop.collectors.system.readings import Node
 from sdstop.core.finding import Finding, RuledOut, Severity
 from sdstop.core.format import duration
 from sdstop.readings.cache import Cache

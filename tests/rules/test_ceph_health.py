@@ -10,12 +10,11 @@ import pytest
 from msgspec.structs import replace
 
 from sdstop.analysis.clusters.ceph_codes import EFFECTS
-from sdstop.collectors.ceph.blocking import CephBlocker
 from sdstop.collectors.ceph.cluster import CEPH
 from sdstop.collectors.ceph.health import HARMLESS, osds_in
 from sdstop.collectors.ceph.local import CEPH_DAEMONS, daemon_id, running
 from sdstop.collectors.ceph.osds import CEPH_OSDS
-from sdstop.collectors.ceph.readings import CephDaemon
+from sdstop.collectors.ceph.readings import CephBlocker, CephDaemon
 from sdstop.core.evidence import Evidence, Origin, Outcome
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked
@@ -342,6 +341,24 @@ def test_media_are_compared_with_their_own_kind() -> None:
             node["device_class"] = "ssd"
     disks = dict.fromkeys(range(3), 1) | dict.fromkeys(range(3, 12), 180)
     assert severities(judged({TREE: json.dumps(said), PERF: perf(disks)})) == {}
+
+
+@pytest.mark.parametrize(
+    ("waits", "slow", "unknown"),
+    [
+        ({0: 2831, 1: 12, 2: 9, 3: 11}, ["osd.0"], []),
+        ({0: 99, 1: 1, 2: 1, 3: 1}, [], []),
+        ({0: 112, 1: 128, 2: 1, 3: 1}, [], ["osd.0", "osd.1"]),  # the rotating ones, perhaps
+        ({**dict.fromkeys(range(2, 22), 5), 0: 400, 1: 400}, ["osd.0", "osd.1"], []),
+    ],
+)
+def test_latencies_alone(waits: dict[int, int], slow: list[str], unknown: list[str]) -> None:
+    rows = "".join(f"{number:>3}  {wait:>18}  {wait:>17}\n" for number, wait in waits.items())
+    text = f"osd  commit_latency(ms)  apply_latency(ms)\n{rows}"
+    said = Judged((CEPH_OSDS,), [OSD_SLOW], [(0.0, {"cmd:ceph osd perf": text})])
+    assert sorted(severities(said)) == [f"ceph/unknown/{name}" for name in slow]
+    open_ = [name for each in said.all if isinstance(each, Unchecked) for name in each.subjects]
+    assert sorted(open_) == [f"ceph/unknown/{name}" for name in unknown]
 
 
 # --- daemons of this node

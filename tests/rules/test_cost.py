@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from sdstop.collectors import BUILTIN
-from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.block.readings import BlockDevice
 from sdstop.core.evidence import Origin
 from sdstop.core.finding import Limits, Rule, RuledOut, Severity, Verdict
 from sdstop.core.history import Window

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sdstop.collectors.memory.dimms import CPUINFO, DIMMS, TABLE
+from sdstop.collectors.memory.dimms import CPUINFO, DIMMS
+from sdstop.collectors.memory.readings import TABLE
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome
 from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked, Verdict
 from sdstop.core.session import Session

@@ -10,7 +10,8 @@ from sdstop.collectors.aoe.targets import AOE
 from sdstop.collectors.block.devices import BLOCKDEV
 from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.collectors.block.mounts import MOUNTED
-from sdstop.collectors.devicemapper.dmsetup import STATUS, TABLE
+from sdstop.collectors.devicemapper.dmsetup import STATUS
+from sdstop.collectors.devicemapper.readings import TABLE
 from sdstop.collectors.devicemapper.status import DM_STATUS
 from sdstop.collectors.md.arrays import MDRAID
 from sdstop.collectors.md.members import MDMEMBERS

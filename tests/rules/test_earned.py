@@ -13,7 +13,8 @@ from sdstop.collectors.ceph.cluster import CEPH
 from sdstop.collectors.drbd.resources import DRBD
 from sdstop.collectors.md.arrays import MDRAID
 from sdstop.collectors.md.members import MDMEMBERS
-from sdstop.collectors.memory.dimms import DIMMS, TABLE, Dimm
+from sdstop.collectors.memory.dimms import DIMMS
+from sdstop.collectors.memory.readings import TABLE, Dimm
 from sdstop.collectors.pacemaker.cluster import PACEMAKER
 from sdstop.collectors.zfs.pools import ZFS
 from sdstop.core.collector import texts_of

@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from sdstop.collectors.block.devices import BlockLink
-from sdstop.collectors.devicemapper.mapper import MappedDevice
-from sdstop.collectors.fabric.hba import DiskPath, Hba
+from sdstop.collectors.block.readings import BlockLink
+from sdstop.collectors.devicemapper.readings import MappedDevice
+from sdstop.collectors.fabric.readings import DiskPath, Hba
 from sdstop.collectors.md.readings import Array, Member
-from sdstop.collectors.network.interfaces import Interface
-from sdstop.collectors.network.links import InterfaceLink
-from sdstop.collectors.network.sessions import StorageSession
+from sdstop.collectors.network.peer_readings import StorageSession
+from sdstop.collectors.network.readings import Interface, InterfaceLink
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.finding_order import by_cause
 from sdstop.core.model import Reading

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from sdstop.collectors.network.cards_text import CARDS_TEXT
 from sdstop.collectors.network.interfaces import INTERFACES, NETWORK
 from sdstop.collectors.network.links import LINKS
 from sdstop.collectors.network.paths import TCP
@@ -210,3 +211,31 @@ def test_damaged_frames_since_boot_are_no_good_sign_in_one_sample(errors: int, d
     nic = Nic("eth0", rx_packets=8_000_000, counters={"rx_errors": errors})
     said = Judged((NETWORK, INTERFACES, TCP), [FRAMES_DROPPED], [(0.0, files(nic, more=SNMP))])
     assert any(isinstance(each, Unchecked) and each.gap is Gap.FAULTY for each in said.all) is doubted
+
+
+# --- counters of drivers alone -------------------------------------------------------------------------------
+
+
+def counted(*counts: int, name: str = "rx_crc_errors") -> Judged:
+    text = "NIC statistics:\n     rx_packets: 901233122\n     {}: {}\n"
+    key = "cmd:ethtool -S eth2"
+    shown: list[tuple[float, Files]] = [(60.0 * n, {key: text.format(name, count)}) for n, count in enumerate(counts)]
+    return Judged((CARDS_TEXT,), [FRAMES_DROPPED], shown)
+
+
+@pytest.mark.parametrize("counts", [(4_123_311,), (4_123_311, 4_123_311), (4_123_311, 4_123_320)])
+def test_damaged_frames_of_unknown_age_are_not_good(counts: tuple[int, ...]) -> None:
+    verdict = counted(*counts).of("eth2")
+    assert isinstance(verdict, Unchecked)
+    assert verdict.gap is Gap.FAULTY
+
+
+@pytest.mark.parametrize("name", ["rx_crc_errors", "rx_crc_errors_phy", "port.rx_crc_errors", "rx_symbol_err_phy"])
+def test_damaged_frames_that_grow_are_a_finding(name: str) -> None:
+    finding = counted(100, 110, name=name).finding("eth2")
+    assert (finding.severity, finding.title) == (Severity.WARNING, "FRAMES DAMAGED")
+
+
+@pytest.mark.parametrize("name", ["rx_discards_phy", "tx_pause", "rx_missed_errors", "rx_crc_errors_total_of_queue"])
+def test_other_counters_of_drivers_are_not_judged(name: str) -> None:
+    assert not [each for each in counted(100, 500, name=name).all if isinstance(each, Finding)]

@@ -10,7 +10,8 @@ from sdstop.analysis.fabric.hba_throughput import pcie_payload
 from sdstop.collectors.block.devices import BLOCKDEV
 from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.collectors.fabric.hba import HBA
-from sdstop.collectors.fabric.sas import PHYS, SAS
+from sdstop.collectors.fabric.port_readings import PHYS
+from sdstop.collectors.fabric.sas import SAS
 from sdstop.core.finding import Severity
 from sdstop.rules.fabric.hba_oversubscribed import HBA_OVERSUBSCRIBED
 from sdstop.rules.fabric.hba_unbalanced import HBA_UNBALANCED

@@ -10,9 +10,10 @@ from sdstop.collectors.block.devices import BLOCKDEV
 from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.collectors.devicemapper.mapper import MAPPER
 from sdstop.collectors.devicemapper.suspended import SUSPENDED
+from sdstop.collectors.devicemapper.suspended_text import SUSPENDED_TEXT
 from sdstop.collectors.network.session_states import SESSION_STATES
 from sdstop.collectors.network.sessions import SESSIONS
-from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked
+from sdstop.core.finding import Finding, Gap, RuledOut, Severity, Unchecked
 from sdstop.rules.disks.device_hung import DEVICE_HUNG
 from sdstop.rules.mappings.volume_suspended import VOLUME_SUSPENDED
 from sdstop.rules.paths.session_down import SESSION_DOWN
@@ -177,6 +178,22 @@ def test_ten_seconds(seconds: int, kind: type) -> None:
     if isinstance(said, Finding):
         assert said.severity is Severity.WARNING  # nothing waits for it
         assert "dmsetup resume vg0-data   # once no such command runs" in said.steps
+
+
+@pytest.mark.parametrize(("seconds", "gap"), [(0, Gap.EARLY), (1, Gap.EARLY), (2, Gap.SIGNS), (6, Gap.SIGNS)])
+def test_a_check_of_seconds_is_not_good_while_each_sample_shows_it(seconds: int, gap: Gap) -> None:
+    """A check that watches for itself has seven samples."""
+    said = suspended(*[1] * (seconds + 1)).of("dm-0")
+    assert isinstance(said, Unchecked)
+    assert said.gap is gap
+
+
+def test_a_text_of_one_moment_is_believed() -> None:
+    text = "Name:              vg0-lv1\nState:             {}\nMajor, minor:      253, 0\nUUID: LVM-a\n"
+    for state, kind in (("SUSPENDED", Finding), ("ACTIVE", RuledOut)):
+        files = {"cmd:dmsetup info": text.format(state)}
+        said = Judged((SUSPENDED_TEXT,), [VOLUME_SUSPENDED], [(0.0, files)]).of("dm-0")
+        assert isinstance(said, kind)
 
 
 def test_a_change_of_tables_suspends_for_a_moment() -> None:

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from sdstop.collectors.network.interfaces import CLASS, INTERFACES, NETWORK
+from sdstop.collectors.network.interfaces import INTERFACES, NETWORK
 from sdstop.collectors.network.interfaces_text import INTERFACES_TEXT
 from sdstop.collectors.network.links import LINKS
+from sdstop.collectors.network.readings import CLASS
 from sdstop.collectors.system.node import NODE
 from sdstop.core.finding import Severity
 from sdstop.rules.network.bond_unbalanced import BOND_UNBALANCED

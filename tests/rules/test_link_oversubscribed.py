@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from sdstop.collectors.network.clients import ASK, CLIENTS, ROUTES
+from sdstop.collectors.network.clients import CLIENTS, ROUTES
 from sdstop.collectors.network.connections import SOCKETS
-from sdstop.collectors.network.interfaces import CLASS, INTERFACES, NETWORK
+from sdstop.collectors.network.interfaces import INTERFACES, NETWORK
+from sdstop.collectors.network.peer_readings import ASK_CLIENTS
+from sdstop.collectors.network.readings import CLASS
 from sdstop.core.evidence import command_key
 from sdstop.core.finding import Severity
 from sdstop.rules.network.link_oversubscribed import LINK_OVERSUBSCRIBED
@@ -29,7 +31,7 @@ def frame(
     head = "Inter-|   Receive  |  Transmit\n face |bytes packets errs drop fifo frame compressed multicast|bytes\n"
     base = f"{CLASS}/eth1"
     return {
-        SOCKETS[0]: TCP, command_key(ASK): HEAD + "".join(lines), ROUTES: ROUTE,
+        SOCKETS[0]: TCP, command_key(ASK_CLIENTS): HEAD + "".join(lines), ROUTES: ROUTE,
         "/proc/net/dev": f"{head}  eth1: {rx} 0 0 0 0 0 0 0 {tx} 0 0 0 0 0 0 0\n",
         f"{base}/operstate": "up\n", f"{base}/carrier": "1\n", f"{base}/speed": "1000\n", f"{base}/duplex": "full\n",
         f"{base}/flags": "0x1003\n", f"{base}/type": "1\n", f"{base}/mtu": "1500\n",

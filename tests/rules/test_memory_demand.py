@@ -10,7 +10,8 @@ import pytest
 from sdstop.collectors.block.devices import BLOCKDEV
 from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.collectors.fabric.hba import HBA
-from sdstop.collectors.memory.dimms import DIMMS, TABLE
+from sdstop.collectors.memory.dimms import DIMMS
+from sdstop.collectors.memory.readings import TABLE
 from sdstop.core.collector import Collector, Need
 from sdstop.core.diagnosis import Judgement
 from sdstop.core.evidence import Evidence, Frame, Origin

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sdstop.collectors.memory.dimms import DIMMS, TABLE
+from sdstop.collectors.memory.dimms import DIMMS
 from sdstop.collectors.memory.edac import EDAC
+from sdstop.collectors.memory.readings import TABLE
 from sdstop.collectors.system.node import NODE
 from sdstop.core.evidence import Evidence, Frame, Origin
 from sdstop.core.finding import Finding, Severity

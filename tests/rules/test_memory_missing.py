@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sdstop.collectors.memory.dimms import DIMMS, TABLE
+from sdstop.collectors.memory.dimms import DIMMS
+from sdstop.collectors.memory.readings import TABLE
 from sdstop.collectors.system.node import NODE
 from sdstop.core.finding import Severity
 from sdstop.rules.memory.memory_missing import MEMORY_MISSING

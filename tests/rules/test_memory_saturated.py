@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sdstop.collectors.memory.bandwidth import BANDWIDTH, TOP, MemoryTraffic, groups
+from sdstop.collectors.memory.bandwidth import BANDWIDTH, groups
 from sdstop.collectors.memory.dimms import DIMMS
+from sdstop.collectors.memory.readings import TOP, MemoryTraffic
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Severity
 from sdstop.core.host import Absent, Failed

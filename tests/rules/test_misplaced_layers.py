@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sdstop.collectors.block.devices import BLOCKDEV, BlockDevice
-from sdstop.collectors.block.mounts import MOUNTED, MountPoint
-from sdstop.collectors.devicemapper.dmsetup import INFO, STATUS, TABLE
+from sdstop.collectors.block.devices import BLOCKDEV
+from sdstop.collectors.block.mounts import MOUNTED
+from sdstop.collectors.block.readings import BlockDevice, MountPoint
+from sdstop.collectors.devicemapper.dmsetup import STATUS
 from sdstop.collectors.devicemapper.mapper import MAPPER
+from sdstop.collectors.devicemapper.readings import INFO, TABLE
 from sdstop.collectors.devicemapper.status import DM_STATUS
 from sdstop.collectors.md.arrays import MDRAID
 from sdstop.collectors.md.members import MDMEMBERS

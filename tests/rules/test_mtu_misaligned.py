@@ -8,10 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from sdstop.analysis.aoe.jumbo import split_effect
-from sdstop.collectors.aoe.readings import payload
-from sdstop.collectors.aoe.targets import AOE, COMMAND, PACKET
-from sdstop.collectors.block.devices import BlockLink
+from sdstop.collectors.aoe.readings import COMMAND, PACKET, payload
+from sdstop.collectors.aoe.targets import AOE
 from sdstop.collectors.block.diskstats import DISKSTATS
+from sdstop.collectors.block.readings import BlockLink
 from sdstop.collectors.network.interfaces import INTERFACES
 from sdstop.collectors.network.sessions import SESSIONS
 from sdstop.core.collector import LIVE, Collector

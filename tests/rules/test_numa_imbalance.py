@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sdstop.collectors.fabric.numa import NODES, NUMA
+from sdstop.collectors.fabric.numa import NUMA
+from sdstop.collectors.fabric.readings import NODES
 from sdstop.core.finding import Severity
 from sdstop.rules.memory.numa_imbalance import NUMA_IMBALANCE
 from tests.nodes.frames import Judged, value

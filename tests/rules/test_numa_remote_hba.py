@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from sdstop.collectors.fabric.hba import HBA, PCI
-from sdstop.collectors.fabric.interrupts import INTERRUPTS, IRQ
-from sdstop.collectors.fabric.numa import NET, NODES, NUMA
+from sdstop.collectors.fabric.hba import HBA
+from sdstop.collectors.fabric.interrupts import INTERRUPTS
+from sdstop.collectors.fabric.numa import NUMA
+from sdstop.collectors.fabric.readings import IRQ, NET, NODES, PCI
 from sdstop.core.finding import Severity
 from sdstop.rules.fabric.numa_remote_hba import NUMA_REMOTE_HBA
 from tests.nodes.frames import Judged, value

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sdstop.collectors.network.nvme_paths import NVME_PATHS, NvmePath
+from sdstop.collectors.network.nvme_paths import NVME_PATHS
+from sdstop.collectors.network.peer_readings import NvmePath
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Damage, Severity
 from sdstop.core.host import Absent

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from sdstop.collectors import BUILTIN
-from sdstop.collectors.system.pressure import Pressure
+from sdstop.collectors.system.readings import Pressure
 from sdstop.core.collector import Collector
 from sdstop.core.columns import Batch
 from sdstop.core.diagnosis import judge

@@ -9,8 +9,9 @@ import pytest
 from sdstop.collectors.block.devices import BLOCKDEV
 from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.collectors.block.mounts import MOUNTED
-from sdstop.collectors.devicemapper.dmsetup import STATUS, TABLE
+from sdstop.collectors.devicemapper.dmsetup import STATUS
 from sdstop.collectors.devicemapper.multipath_text import MULTIPATH_TEXT
+from sdstop.collectors.devicemapper.readings import TABLE
 from sdstop.collectors.devicemapper.status import DM_STATUS
 from sdstop.core import format as human
 from sdstop.core.evidence import command_key

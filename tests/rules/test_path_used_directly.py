@@ -6,7 +6,8 @@ import pytest
 
 from sdstop.collectors.block.devices import BLOCKDEV
 from sdstop.collectors.block.mounts import MOUNTED
-from sdstop.collectors.devicemapper.dmsetup import STATUS, TABLE
+from sdstop.collectors.devicemapper.dmsetup import STATUS
+from sdstop.collectors.devicemapper.readings import TABLE
 from sdstop.collectors.devicemapper.status import DM_STATUS
 from sdstop.core.evidence import command_key
 from sdstop.core.finding import Damage, Severity

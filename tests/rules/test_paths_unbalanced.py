@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sdstop.collectors.block.diskstats import DISKSTATS
-from sdstop.collectors.devicemapper.dmsetup import STATUS, TABLE
+from sdstop.collectors.devicemapper.dmsetup import STATUS
+from sdstop.collectors.devicemapper.readings import TABLE
 from sdstop.collectors.devicemapper.status import DM_STATUS
 from sdstop.collectors.network.nvme_paths import NVME_PATHS
 from sdstop.core.evidence import command_key

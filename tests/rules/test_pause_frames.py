@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sdstop.collectors.network.pause import PAUSE, PauseFrames, parse
+from sdstop.collectors.network.pause import PAUSE, parse
+from sdstop.collectors.network.readings import PauseFrames
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent
 from sdstop.rules.network.pause_frames import PAUSE_FRAMES

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sdstop.collectors.block.diskstats import DISKSTATS
-from sdstop.collectors.fabric.hba import HBA, PCI
+from sdstop.collectors.fabric.hba import HBA
+from sdstop.collectors.fabric.readings import PCI
 from sdstop.core.finding import Severity
 from sdstop.rules.fabric.pcie_degraded import PCIE_DEGRADED
 from tests.nodes.frames import Judged, value

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sdstop.collectors.fabric.hba import HBA, PCI
-from sdstop.collectors.fabric.pcie import PCIE, PORT, PcieFunction, counted
+from sdstop.collectors.fabric.hba import HBA
+from sdstop.collectors.fabric.pcie import PCIE, counted
+from sdstop.collectors.fabric.readings import PCI, PORT, PcieFunction
 from sdstop.collectors.network.interfaces import NETWORK
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Finding, Severity, Verdict

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sdstop.collectors.fabric.sas import PHYS, PORTS, SAS
+from sdstop.collectors.fabric.port_readings import PHYS, PORTS
+from sdstop.collectors.fabric.sas import SAS
 from sdstop.core.finding import Finding, Severity
 from sdstop.rules.fabric.phy_errors import PHY_ERRORS
 from tests.nodes.frames import Judged, check, value

@@ -11,7 +11,8 @@ import pytest
 from sdstop.collectors.block.devices import BLOCKDEV
 from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.collectors.fabric.hba import HBA
-from sdstop.collectors.memory.dimms import DIMMS, TABLE
+from sdstop.collectors.memory.dimms import DIMMS
+from sdstop.collectors.memory.readings import TABLE
 from sdstop.collectors.system.node import NODE
 from sdstop.collectors.system.processes import PROCESSES
 from sdstop.collectors.zfs.kstats import ZFS_DATASETS, ZFS_STATE

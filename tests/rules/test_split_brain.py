@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sdstop.collectors.drbd.connections import DrbdConnection
+from sdstop.collectors.drbd.readings import DrbdConnection
 from sdstop.collectors.drbd.resources import DRBD
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import RuledOut, Severity, Unchecked

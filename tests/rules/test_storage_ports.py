@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sdstop.collectors.fabric.fc import FC, FcPort
-from sdstop.collectors.fabric.rdma import RDMA, RdmaPort
+from sdstop.collectors.fabric.fc import FC
+from sdstop.collectors.fabric.port_readings import FcPort, RdmaPort
+from sdstop.collectors.fabric.rdma import RDMA
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Finding, Gap, Severity
 from sdstop.core.host import Absent

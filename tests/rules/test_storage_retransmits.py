@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sdstop.collectors.network.connections import established
-from sdstop.collectors.network.storage_peers import ASK, STORAGE_PEERS, StoragePeer, connected, parse, service_of
+from sdstop.collectors.network.peer_readings import ASK_SERVERS, StoragePeer
+from sdstop.collectors.network.storage_peers import STORAGE_PEERS, connected, parse, service_of
 from sdstop.core.evidence import command_key
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Severity
@@ -27,7 +28,7 @@ def line(peer: str, segments: int, again: int, local: str = "192.0.2.31:40000") 
 
 
 def judged(*shown: str, every: float = 30.0) -> Judged:
-    frames = [(every * n, {"/proc/net/tcp": TO_ISCSI, command_key(ASK): text}) for n, text in enumerate(shown)]
+    frames = [(every * n, {"/proc/net/tcp": TO_ISCSI, command_key(ASK_SERVERS): text}) for n, text in enumerate(shown)]
     return Judged((STORAGE_PEERS,), [STORAGE_RETRANSMITS], frames)
 
 

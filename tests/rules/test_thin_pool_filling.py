@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from sdstop.collectors.devicemapper.dmsetup import INFO, STATUS, TABLE
+from sdstop.collectors.devicemapper.dmsetup import STATUS
 from sdstop.collectors.devicemapper.lvm import LVM as LVS_SOURCE
-from sdstop.collectors.devicemapper.lvm import LVS
+from sdstop.collectors.devicemapper.readings import INFO, TABLE
 from sdstop.collectors.devicemapper.status import DM_STATUS
+from sdstop.collectors.devicemapper.volume_readings import LVS
 from sdstop.core.evidence import command_key
 from sdstop.core.finding import Damage, Finding, RuledOut, Severity, Unchecked
 from sdstop.rules.space.snapshot_filling import SNAPSHOT_FILLING

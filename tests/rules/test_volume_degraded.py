@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sdstop.collectors.devicemapper.dmsetup import INFO, STATUS, TABLE
+from sdstop.collectors.devicemapper.dmsetup import STATUS
 from sdstop.collectors.devicemapper.raids import MAPPED_RAIDS
+from sdstop.collectors.devicemapper.readings import INFO, TABLE
 from sdstop.collectors.devicemapper.status import DM_STATUS
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, command_key
 from sdstop.core.finding import Damage, Gap, RuledOut, Severity, Unchecked

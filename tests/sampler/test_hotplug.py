@@ -7,8 +7,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from sdstop.collectors.block.devices import BLOCKDEV, BlockDevice
+from sdstop.collectors.block.devices import BLOCKDEV
 from sdstop.collectors.block.diskstats import DISKSTATS
+from sdstop.collectors.block.readings import BlockDevice
 from sdstop.core.replay import Replay
 from sdstop.sampler import Sampler
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from sdstop.collectors.network.addresses import TRIE
+from sdstop.collectors.network.path_readings import TRIE
 from sdstop.core.evidence import Evidence, Frame
 from sdstop.core.finding import Damage, Severity
 from sdstop.core.site_session import SiteSession

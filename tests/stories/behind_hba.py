@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sdstop.collectors.fabric.hba import BLOCK, PCI
+from sdstop.collectors.fabric.readings import BLOCK, PCI
 from tests.nodes.block import disk_name
 from tests.nodes.hba import Card
 from tests.nodes.system import Shape

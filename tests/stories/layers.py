@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from sdstop.collectors.devicemapper.dmsetup import INFO, STATUS, TABLE
+from sdstop.collectors.devicemapper.dmsetup import STATUS
+from sdstop.collectors.devicemapper.readings import INFO, TABLE
 from sdstop.collectors.zfs.settings import GET
 from sdstop.core.evidence import command_key
 from tests.nodes.system import Shape

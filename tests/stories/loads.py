@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 
-from sdstop.collectors.limits.services import QUESTION as SERVICES
+from sdstop.collectors.limits.readings import SERVICES_QUESTION as SERVICES
 from tests.arrays import SAS_15K, SATA_FLASH, ArraySpec, Bursts, Clones, Level, Random, simulate
 from tests.arrays.spec import GIB, KIB
 from tests.nodes.system import Shape

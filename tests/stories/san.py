@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from sdstop.collectors.devicemapper.dmsetup import STATUS, TABLE
-from sdstop.collectors.network.storage_peers import ASK
+from sdstop.collectors.devicemapper.dmsetup import STATUS
+from sdstop.collectors.devicemapper.readings import TABLE
+from sdstop.collectors.network.peer_readings import ASK_SERVERS
 from sdstop.core.evidence import command_key
 from tests.nodes.system import Shape
 from tests.stories.interfaces import LOOPBACK, OFFICE, Nic
@@ -68,7 +69,7 @@ class San:
             f"{_FC}/statistics/invalid_crc_count": f"{4100 + int(self.crc * second):#x}\n",
             f"{_RDMA}/hw_counters/local_ack_timeout_err": f"{820 + int(self.timeouts * second)}\n",
             f"{_RDMA}/hw_counters/packet_seq_err": f"{77 + second // 30}\n",
-            command_key(ASK): "Recv-Q Send-Q Local Address:Port Peer Address:Port Process\n"
+            command_key(ASK_SERVERS): "Recv-Q Send-Q Local Address:Port Peer Address:Port Process\n"
             f"0      0      10.20.0.21:40000   10.20.0.7:4420  cubic wscale:9,9 rto:204 rtt:0.31/0.12 mss:8948 cwnd:10 "
             f"segs_out:{sent} segs_in:{sent} retrans:0/{again} lastsnd:4\n",
             "cmd:ethtool --statistics ens1f0": f"     rx_priority_3_xoff.nic: {paused}\n     tx_priority_3_xoff.nic: "

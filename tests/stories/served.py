@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from sdstop.collectors.network.clients import ASK, ROUTES
+from sdstop.collectors.network.clients import ROUTES
 from sdstop.collectors.network.connections import SOCKETS
+from sdstop.collectors.network.peer_readings import ASK_CLIENTS
 from sdstop.collectors.zfs.readings import KSTATS, PARAMETERS
 from sdstop.core.evidence import command_key
 from sdstop.rules.zfs.zvol_slow_path import BlockLayout
@@ -106,7 +107,7 @@ class Served:
                 line(f"192.0.2.{11 + n}", int(_EACH * passed), int(_EACH * passed / 60), port=3260)
                 for n in range(_CLIENTS)
             )
-            files[command_key(ASK)] = HEAD + "".join(connections)
+            files[command_key(ASK_CLIENTS)] = HEAD + "".join(connections)
             files[STATUS] = status(self._tree())
         if not second:
             files |= self._fixed()

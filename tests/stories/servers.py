@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from sdstop.collectors.fabric.numa import NODES
+from sdstop.collectors.fabric.readings import NODES
 from tests.nodes.block import disk_name
 from tests.nodes.edac import Controller
 from tests.nodes.firmware import board

@@ -35,7 +35,19 @@ from sdstop.rules import RULES
 from sdstop.rules.clusters.scaling_poor import SCALING_POOR
 from sdstop.sampler import sample
 from sdstop.tui.scene import BAD
-from tests.fixtures import FIXTURES, Said, Story, Undeclared, each_of, every_story, expected, names, parse, story, tenth
+from tests.fixtures import (
+    FIXTURES,
+    Said,
+    Story,
+    Undeclared,
+    each_of,
+    every_story,
+    expected,
+    names,
+    parse,
+    story,
+    twentieth,
+)
 from tests.make_fixtures import STORIES as SYNTHETIC
 from tests.stories.archive import pack, pack_folder, stream
 from tests.tui.first_screen import SIZES, check_first_screen
@@ -535,7 +547,7 @@ def test_behind_one_hba_the_zones_lead_and_memory_is_not_yet_the_cause() -> None
 # which open and judge it again, take turns.
 
 
-@each_of(tenth(0))
+@each_of(twentieth(0))
 def test_the_report_in_text(name: str, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     code, text, err = run(capsysbinary, "report", "--from", story(name).path)
     assert (code, err) == (0, "")
@@ -545,7 +557,7 @@ def test_the_report_in_text(name: str, capsysbinary: pytest.CaptureFixture[bytes
     assert "\x1b" not in text
 
 
-@each_of(tenth(1))
+@each_of(twentieth(1))
 def test_the_report_in_json_is_the_same_to_the_byte(name: str, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     """Opened and judged twice."""
     code, text, err = run(capsysbinary, "report", "--format", "json", "--from", story(name).path)
@@ -565,7 +577,7 @@ def test_the_report_in_json(name: str) -> None:
     assert all(f["evidence"] and f["advice"] and f["summary"] for f in told)
 
 
-@each_of(tenth(2))
+@each_of(twentieth(2))
 def test_check(name: str, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     code, text, err = run(capsysbinary, "check", "--from", story(name).path)
     assert (code, err) == (expected(name).code, "")
@@ -601,7 +613,7 @@ def the_check_is_right(name: str, text: str) -> None:
         assert f"{rule} {subject}: " in text
 
 
-@each_of(tenth(3))
+@each_of(twentieth(3))
 def test_the_exported_findings(name: str, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     code, text, err = run(capsysbinary, "export", "--once", "--from", story(name).path)
     assert (code, err) == (0, "")
@@ -621,7 +633,7 @@ def test_the_exported_findings(name: str, capsysbinary: pytest.CaptureFixture[by
     assert 0 not in counts.values()
 
 
-@each_of(tenth(2))
+@each_of(twentieth(2))
 async def test_the_first_screen_is_whole_at_every_size(name: str) -> None:
     async with screen(story(name).session, SIZES[0]) as shown:
         for size in SIZES:
@@ -630,7 +642,7 @@ async def test_the_first_screen_is_whole_at_every_size(name: str) -> None:
             check_first_screen(shown)
 
 
-@each_of(tenth(4))
+@each_of(twentieth(4))
 async def test_the_dashboard(name: str) -> None:
     told = story(name)
     async with screen(told.session, SIZE) as shown:
@@ -740,8 +752,7 @@ ENDINGS: Mapping[str, Ending] = {"folder": lambda path: path / "c", "archive": l
 
 
 ROUND = (
-    "aoe-flashcache", "ceph-drain", "device-hung", "drbd-resync", "iostat-only", "md-degraded", "pacemaker-unclean",
-    "quiet-node", "scaleio-4node", "vm-io-sizes", "vm-sas-hba",
+    "aoe-flashcache", "ceph-drain", "drbd-resync", "iostat-only", "md-degraded", "scaleio-4node", "vm-io-sizes",
 )  # fmt: skip
 """Small stories of different technologies that are captured again in every run, every other one as an archive.
 

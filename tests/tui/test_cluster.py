@@ -11,7 +11,7 @@ import pytest
 
 from sdstop.collectors.ceph.cluster import CEPH
 from sdstop.collectors.ceph.osds import CEPH_OSDS
-from sdstop.collectors.gluster.volumes import INFO
+from sdstop.collectors.gluster.readings import INFO
 from sdstop.collectors.pacemaker.cluster import PACEMAKER
 from sdstop.collectors.pacemaker.crm_mon import MON
 from sdstop.core.evidence import Evidence, Outcome, command_key

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.memory.dimms import TABLE
+from sdstop.collectors.memory.readings import TABLE
 from sdstop.core.evidence import Evidence, Outcome
 from sdstop.core.session import Session
 from sdstop.rules import RULES

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from sdstop.collectors import BUILTIN
-from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.block.readings import BlockDevice
 from sdstop.core.evidence import Origin
 from sdstop.core.session import Session
 from sdstop.core.timeline import RING_SECONDS

@@ -15,7 +15,7 @@ from sdstop.tui.scene import Scene
 from sdstop.tui.terminal import Options
 from sdstop.tui.views.limited_volume import limited_volumes
 from sdstop.tui.widgets.palette import Palette
-from tests.fixtures import story, tenth, untimed
+from tests.fixtures import story, twentieth, untimed
 from tests.nodes.block import IDLE, Load, Node, raid10
 from tests.tui.hostile import NASTY, harmless
 from tests.tui.screens import LOW, SMALL, WIDE, Screen, roles, screen
@@ -202,10 +202,10 @@ async def test_hostile_names_are_harmless() -> None:
 
 
 def sized() -> Iterator[ParameterSet]:
-    """Yield every story in every size; in each run, every tenth story in one size."""
-    for at, each in enumerate(tenth(5)):
+    """Yield every story in every size; in each run, every twentieth story in one size."""
+    for at, each in enumerate(twentieth(5)):
         for turn, size in enumerate(SIZES):
-            slow = () if (at // 10 + turn) % len(SIZES) == 0 else (pytest.mark.slow,)
+            slow = () if (at // 20 + turn) % len(SIZES) == 0 else (pytest.mark.slow,)
             yield pytest.param(*each.values, size, marks=(*each.marks, *slow))
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.block.readings import BlockDevice
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.core.session import Session
 from tests.expectation import Course, Said, alarms, course, differences, meets, names_match

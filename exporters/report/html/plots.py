@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from sdstop.collectors.md.readings import Member
-from sdstop.collectors.memory.dimms import Dimm
+from sdstop.collectors.memory.readings import Dimm
 from sdstop.core.averages import fmean
 from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import dated

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from sdstop.collectors.aoe.readings import AoeExport, AoeTarget, payload, pieces
-from sdstop.collectors.network.interfaces import Interface
+from sdstop.collectors.network.readings import Interface
 from sdstop.core.averages import fmean
 from sdstop.core.format import bytes_, number, percent, safe
 from sdstop.core.history import Window

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from sdstop.collectors.aoe.readings import HEADERS, SECTOR, good_mtus, whole_share
-from sdstop.collectors.aoe.targets import AoePort
-from sdstop.collectors.network.interfaces import Interface
+from sdstop.collectors.aoe.readings import HEADERS, SECTOR, AoePort, good_mtus, whole_share
+from sdstop.collectors.network.readings import Interface
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, ShellCommand, run
 from sdstop.core.history import Window

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from sdstop.analysis.latest import last_read, past_rows, rows_of_all_runs
 from sdstop.collectors.aoe.readings import AoeExport, AoeTarget, payload
-from sdstop.collectors.network.interfaces import Interface
+from sdstop.collectors.network.readings import Interface
 from sdstop.core.evidence import Evidence, Frame, Outcome
 from sdstop.core.history import Window
 from sdstop.core.session import Look, Session

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from sdstop.analysis.disks.drives import PAST
 from sdstop.analysis.latest import past_rows, rows_of_all_runs
 from sdstop.collectors.aoe.readings import AoeExport, AoeTarget, payload, pieces
-from sdstop.collectors.network.interfaces import Interface
+from sdstop.collectors.network.readings import Interface
 from sdstop.core.format import natural
 from sdstop.core.history import Window
 from sdstop.readings.cache import Cache

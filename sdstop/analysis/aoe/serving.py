@@ -11,7 +11,7 @@ from sdstop.analysis.aoe.jumbo import BLOCK, mtus_of, split_effect
 from sdstop.analysis.aoe.mtu_change import mtu_changed
 from sdstop.analysis.caches.counters import CacheAnalysis, CacheSteps, recent
 from sdstop.collectors.aoe.readings import SECTOR, AoeExport, payload
-from sdstop.collectors.network.interfaces import Interface
+from sdstop.collectors.network.readings import Interface
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, run
 from sdstop.core.history import Window

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from sdstop.collectors.drbd.connections import DrbdConnection
+from sdstop.collectors.drbd.readings import DrbdConnection
 from sdstop.core.finding import Gap, Unchecked
 from sdstop.core.site import Site, SiteNode, apart
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from sdstop.collectors.pacemaker.corosync import COROSYNC_MEMBERSHIP, ClusterMembership, CorosyncLink
-from sdstop.collectors.pacemaker.readings import ClusterPolicy, ClusterResource
+from sdstop.collectors.pacemaker.corosync import COROSYNC_MEMBERSHIP
+from sdstop.collectors.pacemaker.readings import ClusterMembership, ClusterPolicy, ClusterResource, CorosyncLink
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.evidence import Outcome
 from sdstop.core.finding import Damage, Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites

@@ -10,7 +10,7 @@ from sdstop.analysis.comparison.findings import BAD, ChangedFinding, FindingChan
 from sdstop.analysis.comparison.loads import ComparedLoads, compared_loads
 from sdstop.analysis.comparison.settings import ComparedProperties, compared_properties
 from sdstop.analysis.comparison.sides import ComparedSide, renames
-from sdstop.collectors.system.node import Node
+from sdstop.collectors.system.readings import Node
 from sdstop.core.collector import Collector
 from sdstop.core.evidence import Outcome
 from sdstop.core.finding import Finding

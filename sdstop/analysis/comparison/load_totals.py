@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from msgspec import Struct, field
 
-from sdstop.collectors.network.interfaces import InterfaceActivity
+from sdstop.collectors.network.readings import InterfaceActivity
 from sdstop.core.model import Reading
 from sdstop.core.snapshot import Run, Snapshot
 from sdstop.readings.cache import CacheActivity

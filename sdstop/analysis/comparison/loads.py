@@ -9,7 +9,7 @@ from msgspec import Struct
 from sdstop.analysis.comparison.findings import TELLING
 from sdstop.analysis.comparison.load_totals import DeviceTotals, LoadTotals, WaitDistribution
 from sdstop.analysis.comparison.sides import ComparedSide
-from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.block.readings import BlockDevice
 from sdstop.core.format import natural
 
 FEWEST = 100

@@ -22,12 +22,12 @@ from sdstop.analysis.comparison.outlier import (
     shown,
     what,
 )
-from sdstop.collectors.block.devices import BlockDevice
-from sdstop.collectors.fabric.hba import DiskPath, Hba
+from sdstop.collectors.block.readings import BlockDevice
+from sdstop.collectors.fabric.readings import DiskPath, Hba
 from sdstop.collectors.md.readings import Array
-from sdstop.collectors.memory.dimms import Dimm, MemorySocket
-from sdstop.collectors.network.interfaces import Interface
-from sdstop.collectors.system.node import Node
+from sdstop.collectors.memory.readings import Dimm, MemorySocket
+from sdstop.collectors.network.readings import Interface
+from sdstop.collectors.system.readings import Node
 from sdstop.core.advice import run
 from sdstop.core.evidence import Cite
 from sdstop.core.finding import Damage, Finding, Limits, NodeRule, Severity, Unchecked, Value, Verdict, cites, of_rule

@@ -10,7 +10,7 @@ from functools import partial
 from msgspec import Struct
 
 from sdstop.analysis.comparison.sides import ComparedSide, renamed
-from sdstop.collectors.system.node import Node
+from sdstop.collectors.system.readings import Node
 from sdstop.core.format import natural
 from sdstop.core.joins import Stated, ThingKind
 from sdstop.core.model import Column, Fact, Metric, Name, Reading, Schema, State, schema

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
 
 from sdstop.analysis.comparison.load_totals import LoadTotals
-from sdstop.collectors.block.devices import BlockDevice
-from sdstop.collectors.system.node import Node
+from sdstop.collectors.block.readings import BlockDevice
+from sdstop.collectors.system.readings import Node
 from sdstop.core.diagnosis import Episode, Judgement
 from sdstop.core.evidence import Outcome, dated
 from sdstop.core.history import Window

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from sdstop.analysis.disks.presence import gone
 from sdstop.analysis.latest import latest_rows
-from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.block.readings import BlockDevice
 from sdstop.collectors.devicemapper.dmtable import volume
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.collectors.zfs.readings import Vdev

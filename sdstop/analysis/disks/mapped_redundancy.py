@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sdstop.collectors.devicemapper.raid_volumes import ALIVE, STALE, MappedRaidState
+from sdstop.collectors.devicemapper.raid_volumes import ALIVE, STALE
+from sdstop.collectors.devicemapper.volume_readings import MappedRaidState
 from sdstop.collectors.md.redundancy import Layout, tolerated
 
 _LEVELS = (("raid10", "raid10"), ("raid1", "raid1"), ("mirror", "raid1"), ("raid4", "raid4"), ("raid5", "raid5"),

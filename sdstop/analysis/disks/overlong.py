@@ -10,7 +10,7 @@ from msgspec import Struct
 from sdstop.analysis.disks.saturation import BUSY, STACKED_KINDS, full
 from sdstop.analysis.members.inferred import is_whole_disk
 from sdstop.analysis.members.peer_samples import recent
-from sdstop.collectors.block.devices import BlockDevice, BlockLink
+from sdstop.collectors.block.readings import BlockDevice, BlockLink
 from sdstop.core.expression import expression
 from sdstop.core.history import Moment, Window
 from sdstop.core.text import added

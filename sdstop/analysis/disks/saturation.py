@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.block.readings import BlockDevice
 from sdstop.core.averages import median
 from sdstop.core.columns import value_of, values_of
 from sdstop.core.history import Moment, Window

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from sdstop.collectors.memory.dimms import Dimm
-from sdstop.collectors.memory.edac import MemoryErrors
+from sdstop.collectors.memory.readings import Dimm, MemoryErrors
 from sdstop.core.expression import expression
 from sdstop.core.history import Window
 

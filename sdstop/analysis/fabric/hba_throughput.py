@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sdstop.collectors.block.devices import BlockDevice
-from sdstop.collectors.fabric.hba import DiskPath, Hba
-from sdstop.collectors.fabric.sas import SasPhy
+from sdstop.collectors.block.readings import BlockDevice
+from sdstop.collectors.fabric.port_readings import SasPhy
+from sdstop.collectors.fabric.readings import DiskPath, Hba
 from sdstop.core.history import Window
 from sdstop.core.joins import Naming
 from sdstop.core.text import added
@@ -84,7 +84,7 @@ def _loads(window: Window, disk_rate: float, flash_rate: float, efficiency: floa
     ways = Counter(names.values())
     found = []
     for hba in sorted(window.rows(Hba).values(), key=lambda row: row.hba):
-        own = [path for path in paths if path.hba == hba.hba]
+        own = window.where(DiskPath, "hba", hba.hba)
         rows = [devices[path.device] for path in own]
         if hba.kind not in KINDS or (hba.device_id or "").startswith("1af4:"):
             continue
@@ -115,7 +115,8 @@ def _carries(window: Window, hba: Hba, hosts: set[str | None], efficiency: float
     known = []
     if hba.speed is not None and hba.width is not None:
         known.append(pcie_payload(hba.speed, hba.width, efficiency))
-    sas = added(row.rate for row in window.rows(SasPhy).values() if row.owner in hosts and row.rate is not None)
+    phys = (row for host in hosts if host is not None for row in window.where(SasPhy, "owner", host))
+    sas = added(row.rate for row in phys if row.rate is not None)
     if sas:
         known.append(float(sas))
     return min(known, default=None)

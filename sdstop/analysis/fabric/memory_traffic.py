@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from sdstop.collectors.memory.bandwidth import MemoryBandwidth
-from sdstop.collectors.memory.dimms import MemorySocket
+from sdstop.collectors.memory.readings import MemoryBandwidth, MemorySocket
 from sdstop.core.averages import fmean
 from sdstop.core.history import Window
 from sdstop.core.text import added

@@ -9,8 +9,9 @@ from msgspec import Struct
 from sdstop.analysis.fabric.hba_throughput import HbaLoad, loads, pcie_payload
 from sdstop.analysis.fabric.tree import FabricNode, FabricTree, fabric_tree, total
 from sdstop.analysis.latest import latest_rows
-from sdstop.collectors.fabric.hba import DiskPath, Hba
-from sdstop.collectors.fabric.sas import COUNTERS, SasDevice, SasPhy, SasPhyActivity
+from sdstop.collectors.fabric.port_readings import SasDevice, SasPhy, SasPhyActivity
+from sdstop.collectors.fabric.readings import DiskPath, Hba
+from sdstop.collectors.fabric.sas import COUNTERS
 from sdstop.core.finding import Finding, Severity, worst_by_subject
 from sdstop.core.history import Window
 from sdstop.readings.disk import DiskActivity

@@ -9,8 +9,9 @@ from msgspec import Struct, field
 
 from sdstop.analysis.fabric.hba_throughput import KINDS
 from sdstop.analysis.latest import latest_rows
-from sdstop.collectors.fabric.hba import DiskPath, Hba
-from sdstop.collectors.fabric.sas import COUNTERS, SasDevice, SasPhy
+from sdstop.collectors.fabric.port_readings import SasDevice, SasPhy
+from sdstop.collectors.fabric.readings import DiskPath, Hba
+from sdstop.collectors.fabric.sas import COUNTERS
 from sdstop.core.format import natural
 from sdstop.core.history import Window
 

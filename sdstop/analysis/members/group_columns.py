@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from sdstop.analysis.members.peer_samples import Columns, GroupColumns
-from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.block.readings import BlockDevice
 from sdstop.core.history import Window
 from sdstop.core.joins import GroupKind, Traits
 from sdstop.core.peer_group import PeerGroup

@@ -47,7 +47,7 @@ from sdstop.analysis.members.unjudged import (
     synchronising,
     uncounted_member,
 )
-from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.block.readings import BlockDevice
 from sdstop.collectors.md.readings import Array
 from sdstop.core.history import Moment, Window
 from sdstop.core.joins import GroupKind

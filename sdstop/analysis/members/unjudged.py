@@ -7,7 +7,7 @@ from typing import cast
 
 from sdstop.analysis.members.group_columns import counted_device
 from sdstop.analysis.members.peer_samples import GroupColumns
-from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.block.readings import BlockDevice
 from sdstop.collectors.md.readings import Array
 from sdstop.core.columns import values_of
 from sdstop.core.history import Moment, Window

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from sdstop.analysis.path.load import SECONDS, Load, combined, load_of
 from sdstop.analysis.path.stage import FULL, Stage, StageKind
 from sdstop.collectors.aoe.readings import AoeTarget
-from sdstop.collectors.network.interfaces import Interface, InterfaceActivity
+from sdstop.collectors.network.readings import Interface, InterfaceActivity
 from sdstop.core import format as human
 from sdstop.core.history import Window
 from sdstop.core.joins import Relation, ThingKind

@@ -9,7 +9,7 @@ from msgspec import Struct
 from sdstop.analysis.caches.counters import CacheSteps, cachings
 from sdstop.analysis.limits.limit_samples import weighted
 from sdstop.analysis.path.load import Load, combined, load_of
-from sdstop.collectors.devicemapper.mapper import MappedDevice
+from sdstop.collectors.devicemapper.readings import MappedDevice
 from sdstop.core.history import Window
 from sdstop.core.joins import CONTAINS, ThingKind, Traits
 from sdstop.core.thing import Thing

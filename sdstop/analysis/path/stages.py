@@ -16,10 +16,10 @@ from sdstop.analysis.path.network import is_remote
 from sdstop.analysis.path.parts import Layer, below_wait, layer_of
 from sdstop.analysis.path.stage import FULL, Stage, StageKind
 from sdstop.analysis.rebuilds.suspects import PASSES, REACHED
-from sdstop.collectors.block.devices import BlockDevice
-from sdstop.collectors.fabric.hba import Hba
-from sdstop.collectors.memory.dimms import MemorySocket
-from sdstop.collectors.system.node import CpuActivity
+from sdstop.collectors.block.readings import BlockDevice
+from sdstop.collectors.fabric.readings import Hba
+from sdstop.collectors.memory.readings import MemorySocket
+from sdstop.collectors.system.readings import CpuActivity
 from sdstop.core import format as human
 from sdstop.core.averages import median
 from sdstop.core.history import Window

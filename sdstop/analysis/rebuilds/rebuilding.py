@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from sdstop.analysis.rebuilds.advice import RebuildAdvice, advice, filled
 from sdstop.analysis.rebuilds.pace import PAUSE, PAUSES, READINGS, STALLED, Pace, is_stalled, pace
-from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.block.readings import BlockDevice
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.collectors.zfs.datasets import DatasetActivity
 from sdstop.core import format as human

@@ -10,10 +10,9 @@ from msgspec import Struct
 
 from sdstop.analysis.fabric.hba_throughput import HbaLoad, disks_behind, loads
 from sdstop.analysis.rebuilds.rebuilding import LOAD_SECONDS, RebuildAnalysis
-from sdstop.collectors.block.devices import BlockDevice
-from sdstop.collectors.memory.dimms import MemorySocket
-from sdstop.collectors.system.node import CpuActivity
-from sdstop.collectors.system.processes import StorageThreadActivity
+from sdstop.collectors.block.readings import BlockDevice
+from sdstop.collectors.memory.readings import MemorySocket
+from sdstop.collectors.system.readings import CpuActivity, StorageThreadActivity
 from sdstop.collectors.zfs.datasets import Tuning
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, run

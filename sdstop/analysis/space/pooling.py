@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.block.readings import BlockDevice
 from sdstop.collectors.zfs.readings import Pool, PoolState, Vdev
 from sdstop.core.expression import expression
 from sdstop.core.history import Window

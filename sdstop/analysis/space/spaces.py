@@ -8,10 +8,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sdstop.analysis.latest import latest_rows
-from sdstop.collectors.block.df import FilesystemSpace
-from sdstop.collectors.devicemapper.lvm import LogicalVolume
-from sdstop.collectors.devicemapper.snapshots import VolumeSnapshot
-from sdstop.collectors.devicemapper.thin_pools import ThinPool
+from sdstop.collectors.block.readings import FilesystemSpace
+from sdstop.collectors.devicemapper.volume_readings import LogicalVolume, ThinPool, VolumeSnapshot
 from sdstop.collectors.zfs.readings import Pool
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.format import number, quantity

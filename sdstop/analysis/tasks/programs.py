@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from sdstop.collectors.system.processes import ProcessActivity, ProcessIo
+from sdstop.collectors.system.readings import ProcessActivity, ProcessIo
 from sdstop.core import format as human
 from sdstop.core.history import Window
 from sdstop.core.shell import phrase

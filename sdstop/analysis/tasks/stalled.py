@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from sdstop.collectors.system.node import Node
-from sdstop.collectors.system.tasks import BlockedTask
+from sdstop.collectors.system.readings import BlockedTask, Node
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.history import Window
 from sdstop.core.text import added

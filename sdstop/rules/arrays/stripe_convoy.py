@@ -11,7 +11,7 @@ from sdstop.analysis.members.peer_groups import is_deep, spread_groups
 from sdstop.analysis.members.stripe import StripePattern
 from sdstop.analysis.members.stripe import Verdict as Spread
 from sdstop.analysis.tasks import programs
-from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.block.readings import BlockDevice
 from sdstop.collectors.md.readings import Array
 from sdstop.core import format as human
 from sdstop.core.finding import (

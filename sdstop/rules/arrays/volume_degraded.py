@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from sdstop.analysis.disks.mapped_redundancy import redundancy
 from sdstop.analysis.rebuilds.rebuilding import RebuildAnalysis, rebuild_analyses
-from sdstop.collectors.devicemapper.raid_volumes import ACTIONS, ALIVE, STALE, STRIPED, MappedRaidState
-from sdstop.collectors.devicemapper.raids import MappedRaid
+from sdstop.collectors.devicemapper.raid_volumes import ACTIONS, ALIVE, STALE, STRIPED
+from sdstop.collectors.devicemapper.readings import MappedRaid
+from sdstop.collectors.devicemapper.volume_readings import MappedRaidState
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.evidence import Outcome

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.collectors.devicemapper.lvm import LogicalVolume
-from sdstop.collectors.devicemapper.lvm_text import PhysicalVolume, VolumeGroup
+from sdstop.collectors.devicemapper.volume_readings import LogicalVolume, PhysicalVolume, VolumeGroup
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
 from sdstop.core.finding import (

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from sdstop.analysis.clusters.gluster_pool import GLUSTER
-from sdstop.collectors.gluster.volumes import GlusterBrick, GlusterVolume
+from sdstop.collectors.gluster.readings import GlusterBrick, GlusterVolume
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
 from sdstop.core.finding import (

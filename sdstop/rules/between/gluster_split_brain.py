@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sdstop.collectors.gluster.heal import GlusterHeal, GlusterSplitBrain
+from sdstop.collectors.gluster.readings import GlusterHeal, GlusterSplitBrain
 from sdstop.core import format as human
 from sdstop.core.advice import run
 from sdstop.core.finding import Damage, Finding, Gap, Limits, NodeRule, Severity, Unchecked, Value, Verdict, cites

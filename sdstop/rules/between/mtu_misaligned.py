@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from sdstop.analysis.aoe.jumbo import BLOCK, MtuProposal, mtus_of, proposal
 from sdstop.collectors.aoe.readings import AoeExport, AoeTarget, payload
-from sdstop.collectors.network.interfaces import Interface
+from sdstop.collectors.network.readings import Interface
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, run
 from sdstop.core.finding import Finding, NodeRule, RuledOut, Severity, Value, Verdict, cites, worst_of

@@ -9,11 +9,10 @@ from ipaddress import ip_address, ip_network
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sdstop.collectors.network.addresses import NodeAddress
-from sdstop.collectors.network.exports import WILDCARDS, TargetExport
-from sdstop.collectors.network.interfaces import Interface
-from sdstop.collectors.network.session_states import SessionState
-from sdstop.collectors.network.sessions import StorageSession
+from sdstop.collectors.network.exports import WILDCARDS
+from sdstop.collectors.network.path_readings import NodeAddress
+from sdstop.collectors.network.peer_readings import SessionState, StorageSession, TargetExport
+from sdstop.collectors.network.readings import Interface
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.evidence import Cite

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop.analysis.clusters.drbd_pairs import ALONE, GOOD, DrbdPair, DrbdSide, drbd_connections
-from sdstop.collectors.drbd.connections import DrbdConnection
+from sdstop.collectors.drbd.readings import DrbdConnection
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.finding import Damage, Finding, Limits, NodeRule, RuledOut, Severity, Unchecked, Value, Verdict, cites

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from sdstop.analysis.caches.counters import FLASHCACHE, CacheAnalysis, cachings
-from sdstop.collectors.bcache.backing import BcacheWaiting
+from sdstop.collectors.bcache.readings import BcacheSuperblock, BcacheWaiting
 from sdstop.collectors.devicemapper.cache_status import CUT, UNKNOWN
-from sdstop.collectors.system.node import Node
+from sdstop.collectors.system.readings import Node
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.finding import (
@@ -49,6 +49,8 @@ _SIDES = {"fast_errors": "the cache device", "slow_errors": "the backing device"
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     yield from _without_cache(window)
+    for row in window.rows(BcacheSuperblock).values():
+        yield _of_superblock(window, row)
     for caching in cachings(window):
         cache = caching.cache
         said = [*_state(window, cache), *_errors(window, caching), *_metadata(window, cache, limits)]
@@ -102,6 +104,41 @@ def _without_cache(window: Window) -> Iterator[Verdict]:
             refuted_by=f"1 in /sys/block/{row.folder}/bcache/running",
             damage=Damage.DATA if dirty else Damage.AVAILABILITY,
         )  # fmt: skip
+
+
+def _of_superblock(window: Window, row: BcacheSuperblock) -> Verdict:
+    """Judge a superblock that bcache-super-show printed."""
+    if row.damage == "sb.magic":
+        return Unchecked("not a device of bcache, or its superblock was overwritten", row.device, gap=Gap.FAULTY)
+    if row.damage is None and row.state != "inconsistent":
+        known = row.state is None or row.state in _STORED
+        said = f"superblock valid, {row.state or row.kind}"
+        return RuledOut(row.device, said) if known else Unchecked(said, row.device, gap=Gap.FAULTY)
+    dirty = row.mode == "writeback"
+    if row.damage is not None:
+        title, cause, damage = "SUPERBLOCK DAMAGED", f"{row.damage} of the superblock is invalid.", Damage.AVAILABILITY
+        impact = "The kernel refuses the device; volumes built on it are missing."
+    else:
+        title, cause, damage = "STARTED WITHOUT ITS CACHE", "The backing device was started without its cache.", None
+        impact = "Dirty data of the cache is lost." if dirty else "The cache is stale; all reads go to the device."
+    return Finding(
+        severity=Severity.CRITICAL if dirty or row.damage else Severity.WARNING,
+        subject=row.device,
+        title=title,
+        cause=cause,
+        impact=impact,
+        values=(Value("state", "state", row.state), Value("mode", "mode", row.mode)),
+        evidence=cites(window.cite(row)),
+        advice=(
+            "Save an image of the device before you repair or reformat it.",
+            run("journalctl", "-k").pipe("grep", "-i", "bcache"),
+        ),
+        refuted_by="[match] in all lines of bcache-super-show, and the state clean",
+        damage=damage or (Damage.DATA if dirty else Damage.SPEED),
+    )
+
+
+_STORED = frozenset({"detached", "clean", "dirty"})
 
 
 def _good(caching: CacheAnalysis) -> str:
@@ -248,8 +285,8 @@ CACHE_ERRORS = Rule(
     _check,
     (Cache,),
     (Threshold("metadata", 0.9, "used share of the metadata of dm-cache", "ratio"),),
-    instead=(BcacheWaiting,),
-    covers=(Covers(Cache), Covers(BcacheWaiting, "{device}")),
+    instead=(BcacheWaiting, BcacheSuperblock),
+    covers=(Covers(Cache), Covers(BcacheWaiting, "{device}"), Covers(BcacheSuperblock, "{device}")),
     explains=(
         "cache-bypassed",
         "cache-full-of-dirty",

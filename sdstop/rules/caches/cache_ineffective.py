@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from sdstop.analysis.caches.counters import CacheAnalysis, CacheSteps, cachings
-from sdstop.collectors.system.node import Node
+from sdstop.collectors.system.readings import Node
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, run
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 
 from sdstop.analysis.clusters.ceph_effect import explained
 from sdstop.analysis.clusters.osd import disk_advice, is_osd, subject_of, words_of
+from sdstop.collectors.ceph.readings import UNPLACED
 from sdstop.core import format as human
 from sdstop.core.averages import median
 from sdstop.core.finding import (
     Covers,
     Damage,
     Finding,
+    Gap,
     Limits,
     Rule,
     RuledOut,
@@ -22,6 +24,7 @@ from sdstop.core.finding import (
     Verdict,
     cites,
     passed,
+    unchecked,
 )
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
@@ -30,6 +33,8 @@ from sdstop.readings.disk import DiskActivity
 
 _FEWEST = 2
 """Fewest peers with writes for a comparison; for a latency that is critical one of them is enough."""
+_ODD = 0.1
+"""Largest share of OSDs whose class is unknown that are slow; more of them may be the rotating ones."""
 _RESOLUTION = 0.001
 """Seconds: latencies are reported in milliseconds."""
 
@@ -47,9 +52,13 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         calm = [device for device in group if (device.write_wait or 0.0) < limits["least"]]
         longest = max((device.write_wait or 0.0 for device in calm), default=0.0)
         yield from passed(map(subject_of, calm), f"commits in at most {human.wait(longest)} ms")
-        for device in group:
-            if (device.write_wait or 0.0) >= limits["least"]:
-                yield _judged(window, device, group, limits)
+        others = [device for device in group if (device.write_wait or 0.0) >= limits["least"]]
+        if len(others) > max(1, len(group) * _ODD) and all(device.node == UNPLACED for device in group):
+            names = [subject_of(device) for device in others]
+            yield from unchecked(names, "slow, or of another class: ceph osd tree shows the classes", gap=Gap.FAULTY)
+            continue
+        for device in others:
+            yield _judged(window, device, group, limits)
 
 
 def _judged(window: Window, device: ClusterDevice, group: list[ClusterDevice], limits: Limits) -> Verdict:
@@ -71,7 +80,7 @@ def _found(window: Window, device: ClusterDevice, usual: float | None, peers: in
     severity = Severity.CRITICAL if usual is not None and wait >= limits["critical"] else Severity.WARNING
     disk = window.get(DiskActivity, device.local) if device.local else None
     name, node = human.safe(device.device, 20), human.safe(device.node, 40)
-    here = f" on {human.safe(device.local, 20)} here" if device.local else f" of {node}"
+    here = f" on {human.safe(device.local, 20)} here" if device.local else "" if node == UNPLACED else f" of {node}"
     beside = f", its peers in {human.wait(usual)} ms" if usual is not None else ""
     said = f"commits in {human.wait(wait)} ms{beside}."
     times = wait / usual if usual is not None else None

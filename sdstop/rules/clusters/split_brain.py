@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.collectors.drbd.connections import DrbdConnection
+from sdstop.collectors.drbd.readings import DrbdConnection
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
 from sdstop.core.finding import Damage, Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from sdstop.analysis.alike_verdicts import alike
-from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.block.readings import BlockDevice
 from sdstop.collectors.health.raid_readings import RaidDisk
-from sdstop.collectors.health.readings import ANSWERED, DiskHealth
-from sdstop.collectors.health.temperatures import DiskTemperature
+from sdstop.collectors.health.readings import ANSWERED, DiskHealth, DiskTemperature
 from sdstop.core import format as human
 from sdstop.core.advice import run
 from sdstop.core.evidence import Cite

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from sdstop.collectors.block.devices import BlockDevice
-from sdstop.collectors.block.mounts import MountPoint
+from sdstop.collectors.block.readings import BlockDevice, MountPoint
 from sdstop.collectors.md.readings import Member
 from sdstop.collectors.zfs.readings import Vdev
 from sdstop.core import format as human

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterator
 
 from sdstop.analysis.fabric.hba_throughput import HbaLoad, disks_behind, loads
 from sdstop.analysis.rebuilds.rebuilding import REPAIRS, rebuild_analyses
-from sdstop.collectors.block.devices import BlockDevice
-from sdstop.collectors.fabric.hba import DiskPath, Hba
-from sdstop.collectors.fabric.sas import SasPhy
+from sdstop.collectors.block.readings import BlockDevice
+from sdstop.collectors.fabric.port_readings import SasPhy
+from sdstop.collectors.fabric.readings import DiskPath, Hba
 from sdstop.core import format as human
 from sdstop.core.advice import run
 from sdstop.core.finding import (
@@ -55,8 +55,9 @@ def _said(load: HbaLoad, share: float) -> str:
 
 def _phys(window: Window, load: HbaLoad) -> list[SasPhy]:
     """Return the phys of the HBA that are up."""
-    hosts = {path.host for path in window.where(DiskPath, "hba", load.hba.hba)}
-    return [row for row in window.rows(SasPhy).values() if row.owner in hosts and row.rate is not None]
+    hosts = dict.fromkeys(path.host for path in window.where(DiskPath, "hba", load.hba.hba))
+    phys = (row for host in hosts if host is not None for row in window.where(SasPhy, "owner", host))
+    return [row for row in phys if row.rate is not None]
 
 
 def _saves_power(hba: Hba) -> bool:
@@ -106,16 +107,22 @@ def _finding(window: Window, load: HbaLoad, share: float, limits: Limits) -> Fin
 
 def rebuilds_behind(window: Window, hbas: Collection[str]) -> tuple[str, ...]:
     """Return the running rebuilds with a device attached to one of these HBAs."""
-    behind = {disk for hba in hbas for disk in disks_behind(window, hba)}
-    found = []
+    rebuilds = window.once("running rebuilds by disk", lambda: _rebuilds(window))
+    found = {name for hba in hbas for disk in disks_behind(window, hba) for name in rebuilds.get(disk, ())}
+    return tuple(sorted(found))
+
+
+def _rebuilds(window: Window) -> dict[str, list[str]]:
+    """Return the names of the running rebuilds by device, and by disk of a partition."""
+    found: dict[str, list[str]] = {}
     for known in rebuild_analyses(window):
         if known.rebuild.state != "running" or known.rebuild.operation not in REPAIRS:
             continue
         names = [*(load.device for load in known.loads), *(known.rebuild.devices or "").split(",")]
         rows = [window.get(BlockDevice, name) for name in names if name]
-        if not behind.isdisjoint({*names, *(row.parent for row in rows if row is not None and row.parent)}):
-            found.append(known.name)
-    return tuple(sorted(found))
+        for name in {*names, *(row.parent for row in rows if row is not None and row.parent)}:
+            found.setdefault(name, []).append(known.name)
+    return found
 
 
 HBA_OVERSUBSCRIBED = Rule(

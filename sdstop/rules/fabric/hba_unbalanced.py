@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop.analysis.fabric.hba_throughput import HbaLoad, disks_behind, loads
-from sdstop.collectors.fabric.hba import DiskPath, Hba
+from sdstop.collectors.fabric.readings import DiskPath, Hba
 from sdstop.core import format as human
 from sdstop.core.advice import run
 from sdstop.core.finding import (

@@ -7,10 +7,8 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from sdstop.collectors.fabric.hba import DiskPath, Hba
-from sdstop.collectors.fabric.interrupts import CardInterrupts
-from sdstop.collectors.fabric.numa import InterfaceNode, NumaNode
-from sdstop.collectors.network.interfaces import Interface
+from sdstop.collectors.fabric.readings import CardInterrupts, DiskPath, Hba, InterfaceNode, NumaNode
+from sdstop.collectors.network.readings import Interface
 from sdstop.core.advice import run
 from sdstop.core.finding import (
     Covers,

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop.analysis.fabric.hba_throughput import disks_behind
-from sdstop.collectors.fabric.hba import Hba
-from sdstop.collectors.fabric.pcie import NETWORK, PcieFunction
-from sdstop.collectors.network.interfaces import InterfaceActivity
+from sdstop.collectors.fabric.readings import NETWORK, Hba, PcieFunction
+from sdstop.collectors.network.readings import InterfaceActivity
 from sdstop.core import format as human
 from sdstop.core.advice import run
 from sdstop.core.finding import (

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from sdstop.analysis.counter_growth import counter_growth
-from sdstop.collectors.fabric.pcie import NETWORK, PcieFunction
+from sdstop.collectors.fabric.readings import NETWORK, PcieFunction
 from sdstop.core import format as human
 from sdstop.core.advice import run
 from sdstop.core.finding import (

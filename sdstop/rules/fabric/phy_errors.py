@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from sdstop.collectors.fabric.expander import SasExpander, SasExpanderActivity
-from sdstop.collectors.fabric.sas import COUNTERS, SasPhy, SasPhyActivity
+from sdstop.collectors.fabric.port_readings import SasExpander, SasExpanderActivity, SasPhy, SasPhyActivity
+from sdstop.collectors.fabric.sas import COUNTERS
 from sdstop.core import format as human
 from sdstop.core.advice import run
 from sdstop.core.finding import (

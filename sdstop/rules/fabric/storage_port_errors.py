@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct
 
 from sdstop.analysis.counter_growth import counter_growth
-from sdstop.collectors.fabric.fc import FcPort
-from sdstop.collectors.fabric.rdma import RdmaPort
+from sdstop.collectors.fabric.port_readings import FcPort, RdmaPort
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, run
 from sdstop.core.finding import (

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from sdstop.analysis.space.filesystem_state import FilesystemState, filesystem_states
 from sdstop.analysis.tasks.kernel_log import RECENT, amounts, gap_in, is_recent, last_time, numbers, quoted, silence
-from sdstop.collectors.filesystems.errors import BtrfsErrors, Ext4Errors
+from sdstop.collectors.filesystems.readings import BtrfsErrors, BtrfsScrub, Ext4Errors
 from sdstop.collectors.kernel.readings import KernelComplaint, KernelLog
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
@@ -51,6 +51,39 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         else:
             yield _by_log(state, log)
     yield from _numbers_of_several(states, btrfs)
+    for scrub in window.rows(BtrfsScrub).values():
+        yield _of_scrub(window, scrub)
+
+
+def _of_scrub(window: Window, row: BtrfsScrub) -> Verdict:
+    """Judge the errors that the last scrub of a btrfs found: those not repaired stay."""
+    lost, repaired = row.uncorrectable, row.corrected
+    if lost is None:
+        return Unchecked(f"errors of its last scrub unknown: {row.state}", row.filesystem, calm=True)
+    if not lost and not repaired:
+        return RuledOut(row.filesystem, "0 errors in its last scrub")
+    return Finding(
+        severity=Severity.CRITICAL if lost else Severity.INFO,
+        subject=row.filesystem,
+        title=f"SCRUB FOUND DAMAGE: {human.number(lost, 0)}" if lost else "SCRUB REPAIRED ERRORS",
+        cause=f"The last scrub could not repair {human.plural(lost, 'error')}." if lost
+        else f"The last scrub repaired {human.plural(repaired or 0, 'error')}.",
+        impact="Files, or the file system, cannot be read in these places." if lost
+        else "A device returned wrong data; the copies are whole.",
+        values=(
+            Value("uncorrectable", "errors not repaired", lost, above=0),
+            Value("corrected", "errors repaired", repaired),
+        ),
+        evidence=cites(window.cite(row, "uncorrectable") or window.cite(row)),
+        advice=(
+            "Restore the damaged files from a backup; the log names them.",
+            run("journalctl", "-k").pipe("grep", "-E", "BTRFS.*(unable to fixup|checksum error)"),
+            run("btrfs", "device", "stats", "/MOUNT", note="which device"),
+        ) if lost else ("Find the device with errors.", run("btrfs", "device", "stats", "/MOUNT")),
+        refuted_by="no errors found in a later btrfs scrub status",
+        damage=Damage.DATA,
+        standing=True,
+    )  # fmt: skip
 
 
 def _numbers_of_several(states: object, btrfs: dict[str, list[BtrfsErrors]]) -> Iterator[Verdict]:
@@ -206,13 +239,17 @@ def _advice(name: str, ext4: Ext4Errors | None, btrfs: Sequence[BtrfsErrors]) ->
 
 FILESYSTEM_ERRORS = Rule(
     "filesystem-errors",
-    "file systems with errors in ext4's or btrfs's counters, or in the kernel's log",
+    "file systems with errors in ext4's or btrfs's counters, in a scrub, or in the kernel's log",
     Severity.CRITICAL,
     _check,
     (Ext4Errors,),
     (RECENT,),
-    instead=(BtrfsErrors, KernelLog),
-    covers=(Covers(Ext4Errors), Covers(BtrfsErrors, subject="{subject}")),
+    instead=(BtrfsErrors, BtrfsScrub, KernelLog),
+    covers=(
+        Covers(Ext4Errors),
+        Covers(BtrfsErrors, subject="{subject}"),
+        Covers(BtrfsScrub, subject="{filesystem}", where=lambda row: row.uncorrectable is not None),
+    ),
     many="have file system errors",
     damage=Damage.DATA,
     view="disks",

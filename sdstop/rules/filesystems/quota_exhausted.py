@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.collectors.filesystems.quotas import NEAR, Quotas
+from sdstop.collectors.filesystems.quotas import NEAR
+from sdstop.collectors.filesystems.readings import Quotas
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
 from sdstop.core.finding import (

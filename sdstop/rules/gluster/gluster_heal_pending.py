@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from sdstop.collectors.gluster.heal import UNCOUNTED, GlusterHeal
-from sdstop.collectors.gluster.volumes import GlusterVolume
+from sdstop.collectors.gluster.heal import NOT_SHOWN, UNCOUNTED
+from sdstop.collectors.gluster.readings import GlusterHeal, GlusterVolume
 from sdstop.core.advice import run
 from sdstop.core.finding import (
     Damage,
@@ -37,7 +37,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         elif volume is not None and volume.healers and volume.healers_up == 0:
             yield _found(window, row, volume, "dead")
         elif row.pending is None:
-            calm = row.why == UNCOUNTED
+            calm = row.why in {UNCOUNTED, NOT_SHOWN}
             why = row.why or "no brick answered"
             yield Unchecked(f"entries to heal unknown: {why}", row.volume, calm=calm, gap=Gap.OPEN)
         elif row.pending == 0 and row.silent:

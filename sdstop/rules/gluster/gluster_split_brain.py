@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sdstop.collectors.gluster.heal import MOST_PENDING, GlusterHeal, GlusterSplitBrain
+from sdstop.collectors.gluster.heal import MOST_PENDING
+from sdstop.collectors.gluster.readings import GlusterHeal, GlusterSplitBrain
 from sdstop.core.advice import Advice, run
 from sdstop.core.finding import (
     Damage,
@@ -44,7 +45,7 @@ def _found(window: Window, row: GlusterHeal, entries: Sequence[GlusterSplitBrain
         severity=Severity.CRITICAL,
         subject=row.volume,
         title="SPLIT BRAIN",
-        cause=fitting(f"{count}: {name}.", f"{count}."),
+        cause=fitting(*([f"{count}: {name}."] if name else []), f"{count}."),
         impact="Their copies differ; reads fail with an I/O error until one is chosen.",
         values=(
             Value("split", "entries in split brain", row.split, "", above=0),

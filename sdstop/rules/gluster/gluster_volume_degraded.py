@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from sdstop.analysis.clusters.gluster_pool import GLUSTER
-from sdstop.collectors.gluster.volumes import GlusterBrick, GlusterVolume
+from sdstop.collectors.gluster.readings import GlusterBrick, GlusterVolume
 from sdstop.core import format as human
 from sdstop.core.advice import run
 from sdstop.core.finding import (

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from sdstop.analysis.counter_growth import counter_growth
-from sdstop.collectors.limits.services import ServiceGroup
+from sdstop.collectors.limits.readings import ServiceGroup
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.finding import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sdstop.collectors.devicemapper.mapper import MappedDevice
-from sdstop.collectors.devicemapper.other_targets import FAILED, READ_ONLY, UNKNOWN, MappedTarget
+from sdstop.collectors.devicemapper.other_targets import FAILED, READ_ONLY, UNKNOWN
+from sdstop.collectors.devicemapper.readings import MappedDevice, MappedTarget
 from sdstop.core.advice import operands, run
 from sdstop.core.finding import (
     Damage,

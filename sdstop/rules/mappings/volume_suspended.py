@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop.analysis.tasks.stalled import FOLLOWS_WAITS, GRACE, stalled_tasks
-from sdstop.collectors.block.devices import BlockDevice
-from sdstop.collectors.devicemapper.suspended import MappedState
+from sdstop.collectors.block.readings import BlockDevice
+from sdstop.collectors.devicemapper.readings import MappedState
 from sdstop.collectors.md.readings import Array
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
@@ -34,17 +34,25 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield RuledOut(row.device, "not suspended: flag 0")
             continue
         seconds = _since(window, row)
-        if seconds + GRACE < limits["seconds"]:
+        if row.told is None and seconds + GRACE < limits["seconds"]:
             yield Unchecked(
                 f"suspended for {human.duration(seconds)}; below {limits['seconds']:g} s is normal",
                 row.device,
-                gap=Gap.EARLY,
+                gap=_gap(seconds),
             )
         else:
             yield _finding(window, row, seconds, limits)
     for array in window.rows(Array).values():
         if array.suspended_to is not None:
             yield _of_array(window, array, limits)
+
+
+def _gap(seconds: float) -> Gap:
+    """Return whether the time is a sign of the fault: LVM suspends for milliseconds, not in two samples in a row."""
+    return Gap.SIGNS if seconds >= _SIGN else Gap.EARLY
+
+
+_SIGN = 2.0
 
 
 def _of_array(window: Window, array: Array, limits: Limits) -> Verdict:
@@ -65,7 +73,7 @@ def _of_array(window: Window, array: Array, limits: Limits) -> Verdict:
         return Unchecked(
             f"range suspended for {human.duration(seconds)}; below {limits['seconds']:g} s is normal",
             array.array,
-            gap=Gap.EARLY,
+            gap=_gap(seconds),
         )
     return _range_finding(window, array, seconds, limits)
 
@@ -105,6 +113,10 @@ def _range_finding(window: Window, array: Array, seconds: float, limits: Limits)
     )
 
 
+_TOLD = "Suspended when dmsetup ran; LVM suspends for milliseconds only."
+"""Cause where a text of one moment shows it: a normal suspension is too short to be met by chance."""
+
+
 def _since(window: Window, row: MappedState) -> float:
     """Return for how many seconds each sample shows the device suspended."""
     moments = window.moments(MappedState)
@@ -119,7 +131,7 @@ def _since(window: Window, row: MappedState) -> float:
 
 def _finding(window: Window, row: MappedState, seconds: float, limits: Limits) -> Finding:
     device = window.get(BlockDevice, row.device)
-    mapping = device.dm_name if device is not None else None
+    mapping = (device.dm_name if device is not None else None) or row.mapping
     on_it, unplaced = _waiting_on(window, row.device, limits["seconds"])
     if on_it:
         impact = f"{human.plural(on_it, 'task')} blocked."
@@ -127,14 +139,15 @@ def _finding(window: Window, row: MappedState, seconds: float, limits: Limits) -
         impact = f"All requests to it wait; {human.plural(unplaced, 'task')} blocked in an unknown place."
     else:
         impact = "Every request to the device waits."
+    known = seconds > 0 or row.told is None
     return Finding(
         severity=Severity.CRITICAL if on_it or unplaced else Severity.WARNING,
         subject=row.device,
         title="SUSPENDED: every request waits",
-        cause=f"Suspended for {human.duration(seconds)}; no device below has its requests.",
+        cause=f"Suspended for {human.duration(seconds)}; no device below has its requests." if known else _TOLD,
         impact=impact,
         values=(
-            Value("seconds", "suspended for", seconds, "seconds", above=limits["seconds"]),
+            *((Value("seconds", "suspended for", seconds, "seconds", above=limits["seconds"]),) if known else ()),
             Value("mapping", "mapping", mapping),
             Value("tasks", "tasks blocked on it", on_it),
         ),

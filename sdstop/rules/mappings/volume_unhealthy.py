@@ -6,9 +6,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from sdstop.collectors.devicemapper.lvm import LogicalVolume
-from sdstop.collectors.devicemapper.snapshots import VolumeSnapshot
-from sdstop.collectors.devicemapper.thin_pools import ThinPool
+from sdstop.collectors.devicemapper.volume_readings import LogicalVolume, ThinPool, VolumeSnapshot
 from sdstop.core.advice import operands, run
 from sdstop.core.finding import (
     Covers,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 
-from sdstop.collectors.memory.dimms import Dimm, MemorySocket
+from sdstop.collectors.memory.readings import Dimm, MemorySocket
 from sdstop.core import format as human
 from sdstop.core.advice import run
 from sdstop.core.finding import (

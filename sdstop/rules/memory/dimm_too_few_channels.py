@@ -9,7 +9,7 @@ from msgspec import Struct
 from sdstop.analysis.fabric.hba_throughput import loads
 from sdstop.analysis.fabric.memory_traffic import measured_traffic
 from sdstop.analysis.rebuilds.rebuilding import rebuild_analyses
-from sdstop.collectors.memory.dimms import Dimm, MemorySocket
+from sdstop.collectors.memory.readings import Dimm, MemorySocket
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, run
 from sdstop.core.evidence import Cite

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.collectors.memory.dimms import Dimm, MemorySocket
+from sdstop.collectors.memory.readings import Dimm, MemorySocket
 from sdstop.core import format as human
 from sdstop.core.advice import run
 from sdstop.core.finding import (

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from sdstop.analysis.fabric.ecc import module_of
-from sdstop.collectors.memory.dimms import Dimm
-from sdstop.collectors.memory.edac import (
+from sdstop.collectors.memory.readings import (
+    Dimm,
     MemoryController,
     MemoryControllerActivity,
     MemoryErrorActivity,
     MemoryErrors,
 )
-from sdstop.collectors.system.node import Node
+from sdstop.collectors.system.readings import Node
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, run
 from sdstop.core.finding import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop.analysis.fabric.memory_traffic import MeasuredTraffic, measured_traffic
-from sdstop.collectors.memory.bandwidth import MemoryBandwidth, MemoryTraffic
+from sdstop.collectors.memory.readings import MemoryBandwidth, MemoryTraffic
 from sdstop.core import format as human
 from sdstop.core.advice import run
 from sdstop.core.finding import (

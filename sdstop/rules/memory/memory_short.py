@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from sdstop.collectors.kernel.readings import KernelLog
-from sdstop.collectors.system.node import MEMINFO, VMSTAT, Node
-from sdstop.collectors.system.pressure import Pressure
+from sdstop.collectors.system.readings import MEMINFO, VMSTAT, Node, Pressure
 from sdstop.core import format as human
 from sdstop.core.advice import run
 from sdstop.core.finding import (

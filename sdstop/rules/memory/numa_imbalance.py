@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from sdstop.collectors.fabric.numa import NumaActivity, NumaNode
+from sdstop.collectors.fabric.readings import NumaActivity, NumaNode
 from sdstop.core import format as human
 from sdstop.core.advice import run
 from sdstop.core.finding import (

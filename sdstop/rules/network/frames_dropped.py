@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
-from sdstop.collectors.network.interfaces import STATISTICS, Interface, Traffic
-from sdstop.collectors.network.links import BondSlave
-from sdstop.collectors.network.paths import Softnet
+from sdstop.collectors.network.path_readings import Softnet
+from sdstop.collectors.network.readings import STATISTICS, BondSlave, Interface, InterfaceFault, Traffic
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
+from sdstop.core.expression import expression
 from sdstop.core.finding import (
     Covers,
     Finding,
@@ -57,6 +57,9 @@ class _Losses(Struct, frozen=True, kw_only=True):
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+    yield from _by_driver(window, limits)
+    if not window.moments(Traffic):
+        return
     recent = window.last(_SECONDS)
     if len(recent.moments(Traffic)) < 2 and len(rare := window.moments(Traffic)) > 1:
         recent = window.last(window.now.monotonic - rare[-2].started)  # samples are further apart
@@ -83,6 +86,40 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield Unchecked("counters were reset", row.interface)
         else:
             yield from _judge(window, losses, known, softnet, limits)
+
+
+_DAMAGED = expression(r"(?:rx_|port\.rx_)?(?:crc_errors|crc_errors_phy|fcs_errors|symbol_err_phy|fcs_err)|rx_crc")
+"""Counters of drivers (ethtool -S) of frames that a link damaged."""
+
+
+def _by_driver(window: Window, limits: Limits) -> Iterator[Verdict]:
+    """Judge interfaces that only ethtool -S shows: by damaged frames, which a sound link does not have."""
+    known = {row.interface for row in window.rows(Traffic).values()}
+    for row in window.rows(InterfaceFault).values():
+        if row.interface in known or not _DAMAGED.fullmatch(row.counter) or row.count < limits["count"]:
+            continue
+        key, moments = (row.interface, row.counter), window.moments(InterfaceFault)
+        first = moments[0].rows.get(key)
+        new = row.count - first.count if len(moments) > 1 and first is not None else None
+        if new is None or new < limits["count"]:
+            said = f"{row.counter} is {human.number(row.count, 0)} since the driver loaded"
+            yield Unchecked(f"{said}; another sample shows whether it grows", row.interface, gap=Gap.FAULTY)
+        else:
+            yield _damaged(window, row, new)
+
+
+def _damaged(window: Window, row: InterfaceFault, new: int) -> Finding:
+    return Finding(
+        severity=Severity.WARNING,
+        subject=row.interface,
+        title="FRAMES DAMAGED",
+        cause=f"{human.safe(row.counter, 24)} grew by {human.number(new, 0)} between two outputs.",
+        impact="Damaged frames are lost; TCP sends them again, AoE waits for its timeout.",
+        values=(Value("new", "damaged frames", new), Value("count", "since the driver loaded", row.count)),
+        evidence=cites(window.cite(row)),
+        advice=("Change cable and module, then the switch port.", run("ethtool", "-m", row.interface)),
+        refuted_by="the same counter in two outputs of ethtool -S under load",
+    )
 
 
 def _damaged_since_boot(window: Window, limits: Limits) -> Iterator[Unchecked]:
@@ -353,6 +390,7 @@ FRAMES_DROPPED = Rule(
         Threshold("ratio", 1e-4, "share of frames per direction and minute", "ratio"),
         Threshold("count", 10.0, "minimum number of lost frames"),
     ),
+    instead=(InterfaceFault,),
     covers=(Covers(Traffic, where=_has_wire),),
     many="lose frames",
     view="network",

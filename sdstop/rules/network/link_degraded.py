@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from sdstop.collectors.network.interfaces import Interface, InterfaceActivity, Traffic
-from sdstop.collectors.network.links import BondSlave
-from sdstop.collectors.system.node import Node
+from sdstop.collectors.network.readings import BondSlave, Interface, InterfaceActivity, Traffic
+from sdstop.collectors.system.readings import Node
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
 from sdstop.core.evidence import Cite

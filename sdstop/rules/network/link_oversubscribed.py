@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from sdstop.collectors.network.clients import StorageClient, StorageClientActivity
-from sdstop.collectors.network.interfaces import Interface, InterfaceActivity
+from sdstop.collectors.network.peer_readings import StorageClient, StorageClientActivity
+from sdstop.collectors.network.readings import Interface, InterfaceActivity
 from sdstop.core import format as human
 from sdstop.core.advice import run
 from sdstop.core.finding import (

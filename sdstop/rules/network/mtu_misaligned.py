@@ -19,9 +19,8 @@ from sdstop.analysis.aoe.jumbo import (
 )
 from sdstop.analysis.aoe.serving import TargetAnalysis, asks, begins_within, cause_text, impact_text, look, worst_of
 from sdstop.analysis.caches.counters import CacheAnalysis, CacheSteps
-from sdstop.collectors.aoe.readings import SECTOR, AoeExport, AoeTarget, payload, whole_share
-from sdstop.collectors.aoe.targets import AoePort, AoeSocket
-from sdstop.collectors.network.interfaces import Interface
+from sdstop.collectors.aoe.readings import SECTOR, AoeExport, AoePort, AoeSocket, AoeTarget, payload, whole_share
+from sdstop.collectors.network.readings import Interface
 from sdstop.core import format as human
 from sdstop.core.advice import ShellCommand, run
 from sdstop.core.finding import (

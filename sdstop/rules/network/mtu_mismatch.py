@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sdstop.collectors.network.interfaces import Interface
-from sdstop.collectors.network.links import InterfaceLink
+from sdstop.collectors.network.readings import Interface, InterfaceLink
 from sdstop.core import format as human
 from sdstop.core.advice import ShellCommand, run
 from sdstop.core.finding import (

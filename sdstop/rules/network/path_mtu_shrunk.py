@@ -5,8 +5,8 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator, Sequence
 
-from sdstop.collectors.network.interfaces import Interface
-from sdstop.collectors.network.paths import PathMtu, Tcp
+from sdstop.collectors.network.path_readings import PathMtu, Tcp
+from sdstop.collectors.network.readings import Interface
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.finding import (

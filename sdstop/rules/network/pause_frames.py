@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop.analysis.counter_growth import counter_growth
-from sdstop.collectors.network.pause import PauseFrames
+from sdstop.collectors.network.readings import PauseFrames
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
 from sdstop.core.finding import (

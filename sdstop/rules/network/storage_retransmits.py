@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop.analysis.counter_growth import counter_growth
-from sdstop.collectors.network.storage_peers import StoragePeer
+from sdstop.collectors.network.peer_readings import StoragePeer
 from sdstop.core import format as human
 from sdstop.core.advice import run
 from sdstop.core.finding import (

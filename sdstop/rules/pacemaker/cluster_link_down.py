@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.collectors.pacemaker.corosync import ClusterMembership, CorosyncLink
+from sdstop.collectors.pacemaker.readings import ClusterMembership, CorosyncLink
 from sdstop.core.advice import run
 from sdstop.core.finding import (
     Covers,

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from sdstop.analysis.clusters.manager import silent
 from sdstop.collectors.pacemaker.cluster import PACEMAKER
-from sdstop.collectors.pacemaker.corosync import COROSYNC_MEMBERSHIP, ClusterMembership
-from sdstop.collectors.pacemaker.readings import ClusterPolicy
+from sdstop.collectors.pacemaker.corosync import COROSYNC_MEMBERSHIP
+from sdstop.collectors.pacemaker.readings import ClusterMembership, ClusterPolicy
 from sdstop.core.advice import run
 from sdstop.core.finding import (
     Damage,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sdstop.collectors.block.devices import BlockDevice
-from sdstop.collectors.devicemapper.multipath import MAP_UUID, MultipathPath
+from sdstop.collectors.block.readings import BlockDevice
+from sdstop.collectors.devicemapper.multipath import MAP_UUID
+from sdstop.collectors.devicemapper.readings import MultipathPath
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.finding import (

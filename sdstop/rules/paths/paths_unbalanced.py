@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from sdstop.collectors.devicemapper.multipath import ACTIVE, MultipathPath
-from sdstop.collectors.network.nvme_paths import NvmePath
+from sdstop.collectors.devicemapper.multipath import ACTIVE
+from sdstop.collectors.devicemapper.readings import MultipathPath
+from sdstop.collectors.network.peer_readings import NvmePath
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.averages import fmean

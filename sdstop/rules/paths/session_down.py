@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 
 from sdstop.analysis.tasks.stalled import FOLLOWS_WAITS
-from sdstop.collectors.block.devices import BlockDevice
-from sdstop.collectors.network.session_states import SessionState
-from sdstop.collectors.network.sessions import StorageSession
+from sdstop.collectors.block.readings import BlockDevice
+from sdstop.collectors.network.peer_readings import SessionState, StorageSession
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.finding import (

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 from sdstop.analysis.clusters.ceph_effect import explained
 from sdstop.collectors.ceph.readings import CephCheck
-from sdstop.collectors.filesystems.scrubs import BtrfsScrub
+from sdstop.collectors.filesystems.readings import BtrfsScrub
 from sdstop.collectors.md.readings import Array
-from sdstop.collectors.system.node import Node
+from sdstop.collectors.system.readings import Node
 from sdstop.collectors.zfs.readings import Pool
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run

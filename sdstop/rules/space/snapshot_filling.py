@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop.analysis.space.filling import Filling, filling_of
-from sdstop.collectors.devicemapper.snapshots import VolumeSnapshot
+from sdstop.collectors.devicemapper.volume_readings import VolumeSnapshot
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.finding import (

@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from sdstop.analysis.space.filling import Filling, filling_of
 from sdstop.analysis.tasks.stalled import FOLLOWS_WAITS
-from sdstop.collectors.devicemapper.lvm import LogicalVolume
-from sdstop.collectors.devicemapper.thin_pools import UNREAD, ThinPool, ThinVolume
+from sdstop.collectors.devicemapper.thin_pools import UNREAD
+from sdstop.collectors.devicemapper.volume_readings import LogicalVolume, ThinPool, ThinVolume
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.evidence import Outcome

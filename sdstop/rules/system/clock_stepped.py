@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from sdstop.collectors.system.node import STAT, Node
+from sdstop.collectors.system.readings import STAT, Node
 from sdstop.core import format as human
 from sdstop.core.advice import run
 from sdstop.core.finding import (

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from sdstop.collectors.system.node import Cpu, CpuActivity, spent
+from sdstop.collectors.system.node import spent
+from sdstop.collectors.system.readings import Cpu, CpuActivity
 from sdstop.core import format as human
 from sdstop.core.advice import run
 from sdstop.core.finding import (

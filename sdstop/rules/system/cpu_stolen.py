@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from sdstop.collectors.system.node import Cpu, Node
+from sdstop.collectors.system.readings import Cpu, Node
 from sdstop.core import format as human
 from sdstop.core.advice import run
 from sdstop.core.finding import (

@@ -53,6 +53,7 @@ _IMPACTS: Mapping[str, str] = {
     "clock-unstable": "Reading the clock takes longer than before.",
     "iommu-fault": "A device accessed memory that it may not access.",
     "client-abort": "Initiators gave up requests that this node had not answered in time.",
+    "client-lost": "Initiators of exported volumes stopped answering; their sessions were ended.",
     "swap-error": "Programs whose memory was swapped out are killed.",
     "lacp-silent": "The bond uses one link only, or none.",
     "cluster-fs-stopped": "This node has no access to the file system any more.",
@@ -81,6 +82,7 @@ _ADVICE: Mapping[str, str] = {
     "clock-unstable": "Check the time source, and the firmware of the board.",
     "iommu-fault": "Update driver and firmware of the device.",
     "client-abort": "Check the disks below the exported volumes, and the network.",
+    "client-lost": "Check whether these hosts run, and the network to them.",
     "swap-error": "Check the disk that has the swap space.",
     "lacp-silent": "Compare the LACP settings of bond and switch.",
     "cluster-fs-stopped": "Find the reason in the log; restart the node to mount it again.",
@@ -94,6 +96,7 @@ _WORDS: Mapping[str, str] = {
     "cluster-fs-stopped": "gfs2|dlm",
     "udev-stuck": "udev|blocked",
     "kernel-warning": "WARNING:",
+    "client-lost": "nvmet|iSCSI|NOPIN",
     "unnamed-fault": "error|fail|fatal|fault|timed? ?out|abort|offline|dead|lost|missing|panic|bad",
 }
 """Words to look for in the log by kind."""

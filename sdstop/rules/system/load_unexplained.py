@@ -10,9 +10,7 @@ from sdstop.analysis.disks.saturation import FEWEST, SaturatedDevice, saturated,
 from sdstop.analysis.members.peer_samples import SECONDS, recent
 from sdstop.analysis.network.line import full_so_far
 from sdstop.analysis.tasks.stalled import EXPLAINED_BY, HELD, LOAD_RULE, LOADS, accounts, unaccounted
-from sdstop.collectors.system.node import LOADAVG, STAT, Node
-from sdstop.collectors.system.pressure import Pressure
-from sdstop.collectors.system.tasks import BlockedTasks
+from sdstop.collectors.system.readings import LOADAVG, STAT, BlockedTasks, Node, Pressure
 from sdstop.core import format as human
 from sdstop.core.advice import run
 from sdstop.core.finding import (

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from sdstop.analysis.tasks.stalled import GRACE, STOPS, StalledGroup, causes, stalled_groups, watched
-from sdstop.collectors.system.node import Node
-from sdstop.collectors.system.tasks import BlockedTask, BlockedTasks
+from sdstop.collectors.system.readings import BlockedTask, BlockedTasks, Node
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.finding import (

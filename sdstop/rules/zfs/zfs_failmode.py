@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.collectors.zfs.pool_settings import PoolSettings
+from sdstop.collectors.zfs.readings import PoolSettings
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
 from sdstop.core.finding import Damage, Finding, Gap, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from sdstop.analysis.disks.drives import DriveState
 from sdstop.analysis.disks.membership import memberships
 from sdstop.analysis.thing_parts import Part
-from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.block.readings import BlockDevice
 from sdstop.core.format import bytes_, cell, quantity
 from sdstop.core.joins import Naming
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, State, schema

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from sdstop.collectors.system.processes import ProcessActivity, ProcessIo
+from sdstop.collectors.system.readings import ProcessActivity, ProcessIo
 from sdstop.core.format import rate
 from sdstop.tui.facts import FactLink, FactSubject
 from sdstop.tui.scene import Scene

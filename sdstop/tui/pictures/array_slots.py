@@ -10,7 +10,8 @@ from rich.style import Style
 
 from sdstop.analysis.disks.drives import GONE, ArrayState, array_states
 from sdstop.analysis.rebuilds.rebuilding import RebuildAnalysis, rebuild_analyses
-from sdstop.collectors.devicemapper.raid_volumes import ALIVE, STALE, MappedRaidState
+from sdstop.collectors.devicemapper.raid_volumes import ALIVE, STALE
+from sdstop.collectors.devicemapper.volume_readings import MappedRaidState
 from sdstop.collectors.md.readings import Array
 from sdstop.core.finding import Finding
 from sdstop.tui.pictures import Picture

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 from rich.cells import cell_len
 
-from sdstop.collectors.network.paths import PathMtu
+from sdstop.collectors.network.path_readings import PathMtu
 from sdstop.core.finding import Finding
 from sdstop.tui.pictures import Picture
 from sdstop.tui.scene import Scene

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from sdstop.analysis.disks.likeness import DeviceFold
-from sdstop.collectors.network.interfaces import InterfaceActivity
+from sdstop.collectors.network.readings import InterfaceActivity
 from sdstop.core.finding import Finding
 from sdstop.tui.pictures import Picture
 from sdstop.tui.pictures.passed import remaining_picture, stacked

@@ -10,7 +10,7 @@ from msgspec import Struct
 from sdstop.analysis.disks.drives import moments, totals
 from sdstop.analysis.disks.likeness import DeviceFold
 from sdstop.analysis.latest import past_rows
-from sdstop.collectors.network.interfaces import InterfaceActivity
+from sdstop.collectors.network.readings import InterfaceActivity
 from sdstop.core.columns import values_at
 from sdstop.core.model import Rows
 from sdstop.readings.cluster import ClusterPool

@@ -6,8 +6,7 @@ from rich.style import Style
 
 from sdstop.analysis.fabric.ecc import module_of, socket_of
 from sdstop.analysis.rebuilds.rebuilding import RebuildAnalysis, eta_words, rebuild_analyses
-from sdstop.collectors.memory.dimms import Dimm
-from sdstop.collectors.memory.edac import MemoryErrors
+from sdstop.collectors.memory.readings import Dimm, MemoryErrors
 from sdstop.core.finding import Finding
 from sdstop.core.format import bytes_, done, flow
 from sdstop.tui.pictures import Picture

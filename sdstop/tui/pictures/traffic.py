@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from rich.cells import cell_len
 
 from sdstop.analysis.disks.likeness import DeviceFold, device_folds
-from sdstop.collectors.network.interfaces import Interface, InterfaceActivity
+from sdstop.collectors.network.readings import Interface, InterfaceActivity
 from sdstop.core.finding import Finding
 from sdstop.core.format import NONE, duration, natural, share_of_time, wait
 from sdstop.tui.pictures import Picture

@@ -10,10 +10,8 @@ from rich.segment import Segment
 from sdstop.analysis.clusters.tree import about, pools, rebuilds
 from sdstop.analysis.rebuilds.rebuilding import rebuild_analyses
 from sdstop.collectors.ceph.readings import CephCheck
-from sdstop.collectors.gluster.heal import GlusterHeal
-from sdstop.collectors.gluster.volumes import GlusterBrick, GlusterVolume
-from sdstop.collectors.pacemaker.corosync import CorosyncLink
-from sdstop.collectors.pacemaker.readings import RESOURCE_STATES, ClusterResource
+from sdstop.collectors.gluster.readings import GlusterBrick, GlusterHeal, GlusterVolume
+from sdstop.collectors.pacemaker.readings import RESOURCE_STATES, ClusterResource, CorosyncLink
 from sdstop.core.finding import Severity
 from sdstop.core.format import bytes_, done, duration, natural, number, quantity
 from sdstop.core.model import Reading

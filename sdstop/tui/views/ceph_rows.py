@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sdstop.collectors.ceph.blocking import CephBlocker
-from sdstop.collectors.ceph.readings import CephCheck, CephDaemon, CephPool
+from sdstop.collectors.ceph.readings import CephBlocker, CephCheck, CephDaemon, CephPool
 from sdstop.core.finding import Severity
 from sdstop.core.format import bytes_, natural, number
 from sdstop.readings.cluster import Cluster

@@ -9,12 +9,9 @@ from msgspec import Struct
 from textual.app import ComposeResult
 
 from sdstop.analysis.clusters.tree import ClusterEntity, forest
-from sdstop.collectors.ceph.blocking import CephBlocker
-from sdstop.collectors.ceph.readings import CephCheck, CephDaemon, CephPool
-from sdstop.collectors.gluster.heal import GlusterHeal
-from sdstop.collectors.gluster.volumes import GlusterBrick, GlusterVolume
-from sdstop.collectors.pacemaker.corosync import CorosyncLink
-from sdstop.collectors.pacemaker.readings import ClusterResource
+from sdstop.collectors.ceph.readings import CephBlocker, CephCheck, CephDaemon, CephPool
+from sdstop.collectors.gluster.readings import GlusterBrick, GlusterHeal, GlusterVolume
+from sdstop.collectors.pacemaker.readings import ClusterResource, CorosyncLink
 from sdstop.core.finding import Severity
 from sdstop.core.format import bytes_, natural, number, wait
 from sdstop.core.model import Reading

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from sdstop.analysis.disks.drives import DriveState
 from sdstop.analysis.disks.membership import memberships
-from sdstop.collectors.block.devices import BlockDevice
-from sdstop.collectors.system.processes import ProcessActivity, ProcessSummary
+from sdstop.collectors.block.readings import BlockDevice
+from sdstop.collectors.system.readings import ProcessActivity, ProcessSummary
 from sdstop.core.format import bytes_, natural, rate
 from sdstop.core.joins import Naming
 from sdstop.core.remarks import remarks

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from sdstop.analysis.disks.drives import PAST, ArrayState, DriveState, moments, queues
-from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.block.readings import BlockDevice
 from sdstop.collectors.md.readings import Member
 from sdstop.core.finding import Severity
 from sdstop.core.format import mebibytes, milliseconds, rate, share_of_time, tenths, whole

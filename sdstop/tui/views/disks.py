@@ -13,7 +13,7 @@ from textual.app import ComposeResult
 from sdstop.analysis.disks.drives import USABLE, ArrayState, DriveState, array_states, queue_extent, shown
 from sdstop.analysis.space.pool_tree import PoolTree, VdevNode, pool_trees
 from sdstop.analysis.thing_parts import thing_of
-from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.block.readings import BlockDevice
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.collectors.zfs.readings import Pool, PoolState, Vdev, VdevLoad
 from sdstop.core.finding import Severity

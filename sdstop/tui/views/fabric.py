@@ -13,9 +13,9 @@ from sdstop.analysis.disks.membership import memberships
 from sdstop.analysis.fabric.state import FabricState, FabricTreeCache, fabric
 from sdstop.analysis.fabric.tree import FabricNode
 from sdstop.analysis.thing_parts import thing_of
-from sdstop.collectors.block.devices import BlockDevice
-from sdstop.collectors.fabric.hba import DiskPath, Hba
-from sdstop.collectors.fabric.sas import SasDevice, SasPhy, SasPhyActivity, SasPort
+from sdstop.collectors.block.readings import BlockDevice
+from sdstop.collectors.fabric.port_readings import SasDevice, SasPhy, SasPhyActivity, SasPort
+from sdstop.collectors.fabric.readings import DiskPath, Hba
 from sdstop.core.finding import Severity
 from sdstop.core.format import duration, mebibytes, natural, number, percent, utc
 from sdstop.core.model import Reading

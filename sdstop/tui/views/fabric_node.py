@@ -10,8 +10,9 @@ from rich.style import Style
 from sdstop.analysis.disks.membership import memberships
 from sdstop.analysis.fabric.state import FabricState
 from sdstop.analysis.fabric.tree import FabricNode, total
-from sdstop.collectors.fabric.hba import Hba
-from sdstop.collectors.fabric.sas import COUNTERS, SasPhy, SasPhyActivity, SasPort
+from sdstop.collectors.fabric.port_readings import SasPhy, SasPhyActivity, SasPort
+from sdstop.collectors.fabric.readings import Hba
+from sdstop.collectors.fabric.sas import COUNTERS
 from sdstop.core.format import bytes_, number, percent, quantity
 from sdstop.tui.facts import FactLink, FactSubject
 from sdstop.tui.scene import Scene

@@ -7,8 +7,7 @@ import math
 from rich.segment import Segment
 from rich.style import Style
 
-from sdstop.collectors.system.node import CpuActivity
-from sdstop.collectors.system.pressure import Pressure
+from sdstop.collectors.system.readings import CpuActivity, Pressure
 from sdstop.core.format import bytes_, natural, number, percent
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.vitals import memory_used, node

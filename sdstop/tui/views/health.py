@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.segment import Segment
 
-from sdstop.collectors.system.node import CpuActivity, Node
+from sdstop.collectors.system.readings import CpuActivity, Node
 from sdstop.core.format import done, number
 from sdstop.readings.cluster import Cluster, ClusterPool
 from sdstop.readings.rebuild import Rebuild

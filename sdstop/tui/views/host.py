@@ -7,10 +7,9 @@ from collections.abc import Hashable, Iterator, Sequence
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
-from sdstop.collectors.fabric.numa import InterfaceNode, NumaActivity, NumaNode
-from sdstop.collectors.memory.dimms import Dimm, MemorySocket
-from sdstop.collectors.system.node import CpuActivity, Node
-from sdstop.collectors.system.pressure import Pressure
+from sdstop.collectors.fabric.readings import InterfaceNode, NumaActivity, NumaNode
+from sdstop.collectors.memory.readings import Dimm, MemorySocket
+from sdstop.collectors.system.readings import CpuActivity, Node, Pressure
 from sdstop.core.finding import Finding, Severity
 from sdstop.tui.device.graph_grid import GraphGrid
 from sdstop.tui.scene import Scene

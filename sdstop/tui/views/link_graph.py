@@ -9,7 +9,7 @@ from rich.segment import Segment
 
 from sdstop.analysis.disks.drives import PAST
 from sdstop.analysis.latest import past_rows
-from sdstop.collectors.network.interfaces import Interface, InterfaceActivity
+from sdstop.collectors.network.readings import Interface, InterfaceActivity
 from sdstop.core.format import duration, number, tenths, whole
 from sdstop.tui.scene import Mode, Scene
 from sdstop.tui.widgets.graph import Axis, plot, samples, traffic

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from sdstop.collectors.network.interfaces import Interface, InterfaceActivity
+from sdstop.collectors.network.readings import Interface, InterfaceActivity
 from sdstop.core.finding import Finding, Value
 from sdstop.core.format import bytes_, flow, percent, quantity
 from sdstop.readings.cluster import Cluster

@@ -8,7 +8,7 @@ from msgspec import Struct
 from rich.segment import Segment
 from textual.strip import Strip
 
-from sdstop.collectors.memory.dimms import Dimm, MemorySocket
+from sdstop.collectors.memory.readings import Dimm, MemorySocket
 from sdstop.core.finding import Severity
 from sdstop.core.format import bytes_, decimal_rate, natural, number
 from sdstop.tui.facts import FactLink, FactSubject

@@ -8,9 +8,8 @@ from typing import Any
 from msgspec import Struct
 from textual.app import ComposeResult
 
-from sdstop.collectors.network.interfaces import Interface, InterfaceActivity, Traffic
-from sdstop.collectors.network.links import Bond, InterfaceLink
-from sdstop.collectors.network.paths import PathMtu, Softnet, Tcp, TcpActivity
+from sdstop.collectors.network.path_readings import PathMtu, Softnet, Tcp, TcpActivity
+from sdstop.collectors.network.readings import Bond, Interface, InterfaceActivity, InterfaceLink, Traffic
 from sdstop.core.finding import Severity
 from sdstop.core.format import duration, mebibytes, natural, number, percent, whole
 from sdstop.core.joins import Naming

@@ -6,8 +6,7 @@ from collections.abc import Callable, Hashable, Iterator
 from typing import TypeVar
 
 from sdstop.analysis.latest import past_rows
-from sdstop.collectors.system.node import CpuActivity, Node
-from sdstop.collectors.system.pressure import Pressure
+from sdstop.collectors.system.readings import CpuActivity, Node, Pressure
 from sdstop.core.model import Reading
 from sdstop.tui.device.graphs import MIB, Course, Pair
 from sdstop.tui.scene import Scene

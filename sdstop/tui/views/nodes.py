@@ -9,10 +9,9 @@ from typing import Any
 from msgspec import Struct
 
 from sdstop.analysis.fabric.hba_throughput import KINDS
-from sdstop.collectors.fabric.hba import DiskPath, Hba
-from sdstop.collectors.fabric.numa import InterfaceNode, NumaActivity, NumaNode
-from sdstop.collectors.network.interfaces import Interface
-from sdstop.collectors.system.node import CpuActivity
+from sdstop.collectors.fabric.readings import DiskPath, Hba, InterfaceNode, NumaActivity, NumaNode
+from sdstop.collectors.network.readings import Interface
+from sdstop.collectors.system.readings import CpuActivity
 from sdstop.core.finding import Severity
 from sdstop.core.format import bytes_, natural, number, percent
 from sdstop.core.model import Reading

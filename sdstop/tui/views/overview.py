@@ -12,7 +12,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 
 from sdstop.analysis.disks.likeness import device_folds, unfolded
-from sdstop.collectors.system.processes import ProcessActivity, ProcessIo, ProcessSummary
+from sdstop.collectors.system.readings import ProcessActivity, ProcessIo, ProcessSummary
 from sdstop.core.finding import Finding
 from sdstop.tui.pictures import Picture
 from sdstop.tui.pictures.choice import picture_of

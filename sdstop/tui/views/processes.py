@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from sdstop.collectors.system.processes import ProcessActivity, ProcessIo, ProcessSummary
+from sdstop.collectors.system.readings import ProcessActivity, ProcessIo, ProcessSummary
 from sdstop.core.format import rate
 from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import Scene

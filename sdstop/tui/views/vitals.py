@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from sdstop.collectors.system.node import CpuActivity, Node
-from sdstop.collectors.system.pressure import Pressure
+from sdstop.collectors.system.readings import CpuActivity, Node, Pressure
 from sdstop.core.model import Reading
 from sdstop.tui.scene import Scene
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 
-from sdstop.collectors.block.df import FilesystemSpace
-from sdstop.collectors.devicemapper.raid_volumes import STRIPED, MappedRaidState
-from sdstop.collectors.devicemapper.snapshots import VolumeSnapshot
-from sdstop.collectors.devicemapper.thin_pools import ThinPool
+from sdstop.collectors.block.readings import FilesystemSpace
+from sdstop.collectors.devicemapper.raid_volumes import STRIPED
+from sdstop.collectors.devicemapper.volume_readings import MappedRaidState, ThinPool, VolumeSnapshot
 from sdstop.core.finding import Severity
 from sdstop.core.format import bytes_, natural, percent
 from sdstop.core.model import Reading

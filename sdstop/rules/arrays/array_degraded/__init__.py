@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from sdstop.analysis.disks.presence import gone
 from sdstop.analysis.rebuilds.rebuilding import REPAIRS, RebuildAnalysis, rebuild_analyses
-from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.block.readings import BlockDevice
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.collectors.md.redundancy import Layout, sole_holders
 from sdstop.core import format as human

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.block.readings import BlockDevice
 from sdstop.collectors.md.readings import Array
 from sdstop.core.history import Window
 from sdstop.readings.disk import Disk

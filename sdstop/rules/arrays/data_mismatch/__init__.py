@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.collectors.devicemapper.checksums import ChecksummedDevice
-from sdstop.collectors.drbd.connections import resource_argument
+from sdstop.collectors.devicemapper.readings import ChecksummedDevice
+from sdstop.collectors.drbd.readings import resource_argument
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.finding import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.collectors.devicemapper.checksums import UNREAD, ChecksummedDevice
-from sdstop.collectors.devicemapper.raids import MappedRaid
+from sdstop.collectors.devicemapper.checksums import UNREAD
+from sdstop.collectors.devicemapper.readings import ChecksummedDevice, MappedRaid
 from sdstop.core import format as human
 from sdstop.core.advice import run
 from sdstop.core.finding import Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites

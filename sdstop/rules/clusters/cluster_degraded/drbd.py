@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.collectors.drbd.connections import DrbdConnection
+from sdstop.collectors.drbd.readings import DrbdConnection
 from sdstop.collectors.drbd.status import NAMELESS
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.history import Window

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.block.readings import BlockDevice
 from sdstop.core.columns import values_beside, values_of
 from sdstop.core.expression import expression
 from sdstop.core.history import Moment, Window

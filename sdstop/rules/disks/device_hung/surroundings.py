@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from msgspec import Struct
 
-from sdstop.collectors.system.node import STAT, Node
+from sdstop.collectors.system.readings import STAT, Node
 from sdstop.core.expression import expression
 from sdstop.core.history import Window
 from sdstop.core.snapshot import Snapshot

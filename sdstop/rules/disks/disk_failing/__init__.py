@@ -8,7 +8,6 @@ from msgspec import Struct
 
 from sdstop.analysis.alike_verdicts import alike
 from sdstop.analysis.disks.disk_growth import Growth, growth
-from sdstop.collectors.health.enclosures import EnclosureSlot
 from sdstop.collectors.health.raid_readings import RaidDisk
 from sdstop.collectors.health.readings import (
     ANSWERED,
@@ -16,6 +15,7 @@ from sdstop.collectors.health.readings import (
     STANDBY,
     UNSUPPORTED,
     DiskHealth,
+    EnclosureSlot,
 )
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, run

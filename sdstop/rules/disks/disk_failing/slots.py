@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.collectors.health.enclosures import EnclosureSlot
+from sdstop.collectors.health.readings import EnclosureSlot
 from sdstop.core import format as human
 from sdstop.core.advice import run
 from sdstop.core.finding import Damage, Finding, Severity, Value, cites

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from sdstop.analysis.disks.presence import gone
 from sdstop.collectors.aoe.readings import AoeTarget
-from sdstop.collectors.block.devices import BlockDevice
-from sdstop.collectors.block.mounts import MountPoint
-from sdstop.collectors.devicemapper.multipath import ACTIVE, MAP_UUID, MultipathPath
+from sdstop.collectors.block.readings import BlockDevice, MountPoint
+from sdstop.collectors.devicemapper.multipath import ACTIVE, MAP_UUID
+from sdstop.collectors.devicemapper.readings import MultipathPath
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
 from sdstop.core.finding import (

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from sdstop.collectors.block.devices import BlockDevice
-from sdstop.collectors.block.mounts import MountPoint
+from sdstop.collectors.block.readings import BlockDevice, MountPoint
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
 from sdstop.core.finding import Damage, Finding, Severity, Value, cites

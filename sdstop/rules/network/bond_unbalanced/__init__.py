@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.collectors.network.links import Bond, BondSlave
+from sdstop.collectors.network.readings import Bond, BondSlave
 from sdstop.core import format as human
 from sdstop.core.finding import Covers, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Verdict
 from sdstop.core.history import Window

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sdstop.collectors.network.links import Bond, BondSlave
+from sdstop.collectors.network.readings import Bond, BondSlave
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, ShellCommand, operands, run
 from sdstop.core.finding import (

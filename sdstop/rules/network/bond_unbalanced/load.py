@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from sdstop.collectors.network.interfaces import Interface, InterfaceActivity
-from sdstop.collectors.network.links import Bond, BondSlave
+from sdstop.collectors.network.readings import Bond, BondSlave, Interface, InterfaceActivity
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.averages import fmean

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop.analysis.tasks.stalled import FOLLOWS_WAITS
-from sdstop.collectors.block.devices import BlockDevice
-from sdstop.collectors.devicemapper.multipath import FAILED, MultipathPath, MultipathState
-from sdstop.collectors.network.nvme_paths import NvmePath
+from sdstop.collectors.block.readings import BlockDevice
+from sdstop.collectors.devicemapper.multipath import FAILED, UNNAMED
+from sdstop.collectors.devicemapper.readings import MultipathPath, MultipathState
+from sdstop.collectors.network.peer_readings import NvmePath
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.finding import (
@@ -36,6 +37,9 @@ _GRACE = 0.5
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for row in window.rows(MultipathState).values():
+        if row.paths is None and row.active:
+            yield Unchecked("multipathd show maps counts only active paths", row.mapping, calm=True)
+            continue
         if row.paths is None:
             yield Unchecked("line of dmsetup status not understood", row.mapping, gap=Gap.FAULTY)
             continue
@@ -175,6 +179,8 @@ def _finding(window: Window, row: MultipathState, seconds: float) -> Finding:
         impact = (
             "The data stays reachable." if (row.active or 0) > 1 else "If the last path fails, the data is unreachable."
         )
+        if row.mapping == UNNAMED:
+            impact = "Maps have fewer paths; multipath -ll shows whether one has none."
     else:
         title, impact = _WITHOUT[row.queues]
         cause = (
@@ -215,6 +221,10 @@ def _listed(names: list[str]) -> str:
     return ", ".join(shown) + (f" and {len(names) - 2} more" if len(names) > 2 else "")
 
 
+def _name(row: MultipathState) -> tuple[str, ...]:
+    return () if row.mapping == UNNAMED else operands(row.mapping)
+
+
 def _advice(window: Window, row: MultipathState, names: list[str]) -> Iterator[Advice]:
     disks = [disk for name in names if (disk := window.get(BlockDevice, name)) is not None]
     if any(disk.state == "running" for disk in disks):
@@ -223,7 +233,7 @@ def _advice(window: Window, row: MultipathState, names: list[str]) -> Iterator[A
         yield run("multipathd", "reinstate", "path", *operands(names[0]), note="if an administrator failed it")
     else:
         yield "Repair the link, the switch or the target; multipathd returns the path."
-    yield run("multipath", "-ll", *operands(row.mapping), note="paths and their checker")
+    yield run("multipath", "-ll", *_name(row), note="paths and their checker")
     if names:
         yield run("journalctl", "-k").pipe("grep", "-w", *operands(names[0].rpartition("/")[2])).pipe("tail", "-40")
     if not row.active and row.queues:

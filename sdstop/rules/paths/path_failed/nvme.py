@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sdstop.collectors.network.nvme_paths import NvmePath
+from sdstop.collectors.network.peer_readings import NvmePath
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.finding import Damage, Finding, Gap, Limits, RuledOut, Severity, Unchecked, Value, Verdict, cites

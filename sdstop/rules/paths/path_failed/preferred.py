@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sdstop.collectors.devicemapper.multipath import ACTIVE, MultipathPath, MultipathState
+from sdstop.collectors.devicemapper.multipath import ACTIVE
+from sdstop.collectors.devicemapper.readings import MultipathPath, MultipathState
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
 from sdstop.core.finding import Damage, Finding, Severity, Value, cites

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sdstop.collectors.block.devices import BlockDevice
-from sdstop.collectors.block.mounts import MountPoint
-from sdstop.collectors.devicemapper.multipath import MultipathPath, MultipathState
+from sdstop.collectors.block.readings import BlockDevice, MountPoint
+from sdstop.collectors.devicemapper.readings import MultipathPath, MultipathState
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
 from sdstop.core.finding import Damage, Finding, Severity, Value, cites

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop.analysis.space.pooling import PoolAnalysis
-from sdstop.collectors.zfs.pool_settings import PoolSettings
-from sdstop.collectors.zfs.readings import PoolState
+from sdstop.collectors.zfs.readings import PoolSettings, PoolState
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.finding import Damage, Finding, Severity, Value, cites
 from sdstop.core.history import Window

@@ -1,0 +1,172 @@
+"""Readings of file systems: their errors, quotas and scrubs."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
+from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, State
+
+EXT4, BTRFS = "/sys/fs/ext4", "/sys/fs/btrfs"
+
+_COUNTER = Kind.COUNTER
+
+
+class Ext4Errors(Reading, frozen=True):
+    """Errors of a mounted ext4 file system since its last check, from its superblock (fs/ext4/sysfs.c).
+
+    The counters outlive mounts and boots; only e2fsck resets them. Times are None without an error.
+    """
+
+    family: ClassVar[str] = "ext4_errors"
+    title: ClassVar[str] = "Errors of ext4 file systems"
+    rows_of = Source(f"{EXT4}/{{device:sysfs}}/errors_count")
+    fields_of: ClassVar = {
+        "first": Source(f"{EXT4}/{{device:sysfs}}/first_error_time"),
+        "last": Source(f"{EXT4}/{{device:sysfs}}/last_error_time"),
+        "function": Source(f"{EXT4}/{{device:sysfs}}/last_error_func"),
+        "warnings": Source(f"{EXT4}/{{device:sysfs}}/warning_count"),
+    }
+    things: ClassVar = {"device": Identity(None, Naming.DEV)}
+
+    device: Annotated[str, Label("Device", "Kernel name", names=Name.DEVICE)]
+    errors: Annotated[
+        int,
+        Metric("Errors", "Errors since the last check of the file system", kind=_COUNTER,
+               name="sdstop_ext4_recorded_errors_total"),
+    ]  # fmt: skip
+    warnings: Annotated[int | None, Metric("Warnings", "Warnings since the mount", kind=_COUNTER)] = None
+    first: Annotated[int | None, Metric("First at", "Unix timestamp of the first error", "seconds", export=False)] = (
+        None
+    )
+    last: Annotated[
+        int | None,
+        Metric(
+            "Last at", "Unix timestamp of the last error", "seconds", name="sdstop_ext4_errors_last_timestamp_seconds"
+        ),
+    ] = None
+    function: Annotated[str | None, Fact("In", "Function that found the last error", plain=True)] = None
+
+
+class BtrfsErrors(Reading, frozen=True):
+    """Errors of a device of a mounted btrfs since they were last reset (fs/btrfs/sysfs.c, Linux 5.14 and later).
+
+    `btrfs device stats --reset` resets them; they outlive mounts. The device is None in a file system of several: sysfs
+    does not say which number is which device.
+    """
+
+    family: ClassVar[str] = "btrfs_errors"
+    title: ClassVar[str] = "Errors of btrfs devices"
+    things: ClassVar = {"device": Identity(None, Naming.DEV, "{subject}")}
+
+    filesystem: Annotated[str, Label("File system", "UUID", names=Name.IDENTIFIER)]
+    number: Annotated[int, Label("Number", "Number of the device in the file system")]
+    device: Annotated[str | None, Fact("Device", "Kernel name", names=Name.DEVICE)]
+    devices: Annotated[str, Fact("Devices", "Kernel names of all devices", export=False, names=Name.DEVICE)]
+    missing: Annotated[int | None, Metric("Missing", "Whether the device is missing: 1 or 0")]
+    write_errors: Annotated[int, Metric("Write", "Failed writes", kind=_COUNTER)]
+    read_errors: Annotated[int, Metric("Read", "Failed reads", kind=_COUNTER)]
+    flush_errors: Annotated[int, Metric("Flush", "Failed cache flushes", kind=_COUNTER)]
+    corruption_errors: Annotated[int, Metric("Corrupt", "Blocks with a wrong checksum", kind=_COUNTER)]
+    generation_errors: Annotated[int, Metric("Stale", "Blocks of an older generation", kind=_COUNTER)]
+    told: Annotated[str | None, Fact("Source", "Output that shows it", export=False, names=Name.EVIDENCE)] = None
+    needle: Annotated[str, Fact("Line", "Marks it in the output", export=False, names=Name.EVIDENCE)] = ""
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the file of the counters, or the line of an output."""
+        del field
+        if self.told is not None:
+            return Source(self.told, self.needle)
+        return Source(f"{BTRFS}/{self.filesystem}/devinfo/{self.number}/error_stats")
+
+    @property
+    def subject(self) -> str:
+        """Kernel name of the device, or the UUID and the number."""
+        return self.device or f"{self.filesystem}/{self.number}"
+
+    @property
+    def total(self) -> int:
+        """All errors."""
+        return (
+            self.write_errors + self.read_errors + self.flush_errors + self.corruption_errors + self.generation_errors
+        )
+
+
+class Quotas(Reading, frozen=True, kw_only=True):
+    """Quotas of one kind of a file system, from quotactl(2) or the output of repquota.
+
+    A quota is exhausted at its hard limit, and above its soft limit when its time of grace is over.
+    """
+
+    family: ClassVar[str] = "quotas"
+    title: ClassVar[str] = "Quotas"
+    rows_of = Source("{told}", "{needle}")
+    things: ClassVar = {
+        "mount": Identity(ThingKind.MOUNT, Naming.MOUNT, "{point}"),
+        "device": Identity(None, Naming.LINK, "{device:dev}"),
+    }
+    joins = (Join("mount", "device", Relation.STORED),)
+
+    device: Annotated[str, Label("Device", "Path of the device of the file system", names=Name.DEVICE)]
+    kind: Annotated[str, Label("Kind", "user, group or project", plain=True)]
+    point: Annotated[str | None, Fact("Mount point", "Directory, if known", names=Name.PATH)] = None
+    limited: Annotated[int | None, Metric("Limited", "Users, groups or projects with a limit")] = None
+    exhausted: Annotated[int, Metric("Exhausted", "Quotas whose owners cannot write any more")] = 0
+    near: Annotated[int, Metric("Nearly", "Quotas above 95% of their hard limit, exhausted ones included")] = 0
+    fullest: Annotated[
+        str | None, Fact("Fullest", "Number or name of the one that has used the most", names=Name.IDENTIFIER)
+    ] = None
+    share: Annotated[float | None, Metric("Used", "Share of its limit that the fullest one has used", "ratio")] = None
+    cut: Annotated[bool, Fact("Cut", "Whether there are more than were queried", export=False)] = False
+    told: Annotated[str, Fact("Evidence", "Key of the evidence", export=False, names=Name.EVIDENCE)]
+    needle: Annotated[str, Fact("Needle", "Text that marks its line", export=False, names=Name.EVIDENCE)] = ""
+
+    @property
+    def subject(self) -> str:
+        """Mount point, or the device."""
+        return self.point or self.device
+
+
+RECORDS = "/var/lib/btrfs"
+
+
+class BtrfsScrub(Reading, frozen=True):
+    """Last scrub of a mounted btrfs, from the record of btrfs-progs (cmds/scrub.c: scrub_write_file).
+
+    `state`: finished, canceled, running (or interrupted by a crash), never (no record), unknown. `ended` is the end of
+    the device that ended first.
+    """
+
+    family: ClassVar[str] = "btrfs_scrub"
+    title: ClassVar[str] = "Scrubs of btrfs"
+    rows_of = (
+        Source("{told}", "{filesystem}"),
+        Source(f"{RECORDS}/scrub.status.{{filesystem}}"),
+        Source(f"list:{RECORDS}"),
+    )
+    things: ClassVar = {"device": Identity(None, Naming.DEV)}
+
+    filesystem: Annotated[str, Label("File system", "UUID", names=Name.IDENTIFIER)]
+    device: Annotated[str | None, Fact("Device", "Kernel name of its first device", names=Name.DEVICE)]
+    state: Annotated[str, State("State", "Last scrub: finished, canceled, running, never, unknown")]
+    ended: Annotated[
+        int | None,
+        Metric(
+            "Ended",
+            "Unix timestamp of the end of the last scrub",
+            "seconds",
+            name="sdstop_btrfs_scrub_end_timestamp_seconds",
+        ),
+    ] = None
+    corrected: Annotated[
+        int | None, Metric("Corrected", "Errors that the last scrub repaired from another copy", export=False)
+    ] = None
+    uncorrectable: Annotated[
+        int | None, Metric("Uncorrectable", "Errors that the last scrub could not repair; absent if unknown")
+    ] = None
+    told: Annotated[str | None, Fact("Source", "Text that shows it", export=False, names=Name.EVIDENCE)] = None
+
+    @property
+    def name(self) -> str:
+        """Kernel name of its first device, or the UUID."""
+        return self.device or self.filesystem

@@ -1,0 +1,190 @@
+r"""GlusterFS volumes, bricks and entries to heal in recorded text of `gluster volume status` and `heal ... info`.
+
+    Status of volume: gv0
+    Gluster process                             TCP Port  RDMA Port  Online  Pid
+    ------------------------------------------------------------------------------
+    Brick n1:/bricks/b1                         49152     0          Y       1201
+    Brick n2:/bricks/b1                         N/A       N/A        N       N/A
+    Self-heal Daemon on localhost               N/A       N/A        Y       1300
+
+    Brick n1:/bricks/b1
+    /vm1.img
+    Status: Connected
+    Number of entries in split-brain: 1
+
+Formats: cli/src/cli-rpc-ops.c (gf_cli_status_cbk), cli/src/cli-cmd-volume.c (cli_print_brick_status: names longer than
+43 characters are broken) and heal/src/glfs-heal.c (glfsh_print_hr_heal_op_status, _summary) of GlusterFS 3.7 to 11.
+Neither shows how a volume is laid out, so how many bricks it may lose stays unknown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec import Struct
+
+from sdstop.collectors.gluster.heal import NOT_SHOWN
+from sdstop.collectors.gluster.readings import GlusterBrick, GlusterHeal, GlusterVolume
+from sdstop.core.collector import SLOW, Collector, Need
+from sdstop.core.expression import expression
+from sdstop.core.form import Form, FormOutput, outputs
+from sdstop.core.host import Absent, Host, Malformed
+from sdstop.core.model import Reading
+
+_XML = "--xml"
+_VOLUME = expression(r"Status of volume: (?P<volume>\S{1,200})\s*")
+_ROW = expression(
+    r"(?P<name>.{1,2000}?)\s+(?:\d{1,5}|N/A)\s+(?:(?:\d{1,5}|N/A)\s+)?(?P<online>[YN])\s+(?:\d{1,8}|N/A)\s*"
+)
+_COUNT = expression(
+    r"(?P<what>Number of entries|Total Number of entries|Number of entries in split-brain): (?P<count>\S+)"
+)
+_WIDTH = 43
+
+
+class _Process(Struct, frozen=True):
+    """A line of the status: a brick (HOST:PATH) or a daemon, and whether it runs."""
+
+    name: str
+    is_brick: bool
+    is_online: bool
+
+
+def parse_status(text: str) -> dict[str, list[_Process]]:
+    """Return bricks and daemons by volume. Raises Malformed for a line about a brick that is not understood."""
+    found: dict[str, list[_Process]] = {}
+    volume, begun = "", ""
+    for line in text.splitlines():
+        if (head := _VOLUME.fullmatch(line)) is not None:
+            volume, begun = head["volume"], ""
+            found.setdefault(volume, [])
+        elif line.startswith("Task Status of Volume") or not line.strip():
+            if begun:
+                raise Malformed(f"gluster volume status: {begun[:60]!r}")
+            volume = "" if line.strip() else volume
+        elif volume and not line.startswith(("Gluster process", "---")):
+            row = _ROW.fullmatch(f"{begun}{line}")
+            if row is not None:
+                name, begun = row["name"], ""
+                is_brick = name.startswith("Brick ")
+                found[volume].append(_Process(name.removeprefix("Brick "), is_brick, row["online"] == "Y"))
+            elif begun or line.startswith("Brick "):
+                begun += line[:_WIDTH]
+    if begun:
+        raise Malformed(f"gluster volume status: {begun[:60]!r}")
+    return found
+
+
+class Healing(Struct, frozen=True):
+    """Entries of the brick with most; None if not shown. `silent` bricks did not answer."""
+
+    pending: int | None
+    split: int | None
+    silent: int
+
+
+def parse_heal(text: str) -> Healing:
+    """Return the entries of `heal VOLUME info`, `info summary` or `info split-brain`. Raises Malformed without any."""
+    pending: list[int] = []
+    split: list[int] = []
+    silent = bricks = 0
+    for part in re.split(r"(?m)^Brick ", text)[1:]:
+        bricks += 1
+        known = {each["what"]: each["count"] for each in _COUNT.finditer(part)}
+        if not known:
+            raise Malformed(f"gluster volume heal: no count for {part.split(chr(10), 1)[0][:60]!r}")
+        silent += any(not count.isdecimal() for count in known.values())
+        for what, count in known.items():
+            if count.isdecimal():
+                (split if what.endswith("split-brain") else pending).append(int(count[:18]))
+        if "Number of entries in split-brain" not in known:
+            split.append(part.count(" - Is in split-brain") + part.count("\nIs in split-brain"))
+    if not bricks:
+        raise Malformed("gluster volume heal: no brick")
+    return Healing(max(pending, default=None), max(split, default=None), silent)
+
+
+STATUS_TEXT = Form(
+    key="cmd:gluster volume status",
+    first=r"Status of volume: \S+\s*\nGluster process\s+(?:TCP )?Port\s",
+    reads="bricks and self-heal daemons of GlusterFS",
+    versions="GlusterFS 3.7 and later",
+    goes_on=r"Brick .*|(?:Self-heal|NFS|Quota|Snapshot|Scrubber|Bitrot|Bitd).*|Gluster process.*|-{20,}"
+    r"|Status of volume.*|Task Status of Volume.*|There are \w+ active volume tasks|Task +: .*|ID +: .*|Status +: .*"
+    r"|.{1,43}\s+(?:\d+|N/A)\s+(?:\d+|N/A)\s+[YN]\s+(?:\d+|N/A)\s*|\S{43}",
+)
+HEAL_TEXT = Form(
+    key="cmd:gluster volume heal gv0 info",
+    first=r"Brick \S+:/\S*\n(?:(?:/|<gfid:|Is in|Possibly)[^\n]*\n|\s*\n)*Status: [A-Z]",
+    reads="entries to heal and in split brain of GlusterFS",
+    versions="GlusterFS 3.7 and later",
+    goes_on=r"(?:/|<gfid:).*|Brick .*|Status: .*|(?:Total )?Number of entries.*|Is in .*|Possibly undergoing.*",
+)
+
+
+def _of_status(processes: Mapping[str, list[_Process]], key: str) -> Iterator[Reading]:
+    for volume, rows in processes.items():
+        bricks = [row for row in rows if row.is_brick]
+        healers = [row for row in rows if row.name.startswith("Self-heal Daemon")]
+        yield GlusterVolume(
+            volume=volume,
+            state="Started",
+            type="unknown",
+            copies=None,
+            arbiters=0,
+            redundancy=None,
+            bricks=len(bricks),
+            bricks_up=sum(row.is_online for row in bricks),
+            bricks_unknown=0,
+            tolerates=None,
+            refusing=0,
+            out=0,
+            quorum="unknown",
+            healers=len(healers) or None,
+            healers_up=sum(row.is_online for row in healers) if healers else None,
+            healing=1,
+            told=key,
+        )
+        for row in bricks:
+            host, _, path = row.name.partition(":")
+            state = "online" if row.is_online else "offline"
+            yield GlusterBrick(volume=volume, host=host, path=path, set=0, arbiter=0, state=state, told=key)
+
+
+def _volume_of(output: FormOutput) -> str:
+    """Return the name of the volume in the command line; without it, "volume"."""
+    words = output.words
+    place = words.index("heal") + 1 if "heal" in words else len(words)
+    return words[place] if place < len(words) else "volume"
+
+
+def read(host: Host) -> Iterable[Reading]:
+    """Return what recorded texts show. Raises Absent without any, or where the same was recorded as XML; Malformed."""
+    status, heal = list(outputs(host, STATUS_TEXT)), list(outputs(host, HEAL_TEXT))
+    if any(_XML in name for name in host.recorded("gluster")):
+        raise Absent(STATUS_TEXT.key, "recorded as XML, too", recorded=False)
+    if not status and not heal:
+        raise Absent(STATUS_TEXT.key, "not recorded", recorded=False)
+    rows = [row for each in status for row in _of_status(parse_status(each.text), each.key)]
+    for each in heal:
+        found = parse_heal(each.text)
+        rows.append(
+            GlusterHeal(
+                volume=_volume_of(each), pending=found.pending, split=found.split, silent=found.silent,
+                why=NOT_SHOWN if found.pending is None else None, origin=each.key, needle="Number of entries",
+                searched=each.key, mark="split-brain" if found.split else "Number of entries",
+            )
+        )  # fmt: skip
+    return rows
+
+
+GLUSTER_TEXT = Collector(
+    "gluster-text",
+    "GlusterFS in recorded output of gluster",
+    read,
+    (GlusterVolume, GlusterBrick, GlusterHeal),
+    (Need("cmd:gluster*", "text of gluster volume status and heal info, from captures only; never run"),),
+    SLOW,
+    forms=(STATUS_TEXT, HEAL_TEXT),
+)

@@ -1,0 +1,49 @@
+"""Functions of declarations, imported when they are called first.
+
+An index of declarations (sdstop.rules.declared) names the functions of rules and sources without importing them: a node
+has few of the technologies that they are about.
+"""
+
+from __future__ import annotations
+
+import functools
+from importlib import import_module
+from operator import attrgetter
+from typing import Any
+
+
+class Later:
+    """Function in a module: called like it, and imported by the first call."""
+
+    __slots__ = ("_function", "module", "path")
+
+    def __init__(self, module: str, path: str) -> None:
+        """Name the function; `path` leads to it from the module: `ARRAY_DEGRADED.check`, `MAPS.needs[0].keep`."""
+        self.module = module
+        self.path = path
+        self._function: Any = None
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        """Call the function."""
+        function = self._function
+        if function is None:
+            function = self._function = self.imported()
+        return function(*given, **named)
+
+    def __repr__(self) -> str:
+        """Return the module and the path."""
+        return f"later({self.module!r}, {self.path!r})"
+
+    def imported(self) -> Any:
+        """Import the module and return the function."""
+        found: Any = import_module(self.module)
+        for part in self.path.split("."):
+            name, *places = part.replace("]", "").split("[")
+            found = attrgetter(name)(found)
+            for place in places:
+                found = found[int(place)]
+        return found
+
+
+later = functools.cache(Later)
+"""The same object for equal arguments: declarations that share a function stay equal."""
