@@ -72,7 +72,7 @@ class StripeColumn(Struct, frozen=True, gc=False):
         return added([member.reads for member in self.members]) + max([member.writes for member in self.members])
 
 
-class Members(Struct, frozen=True, gc=False):
+class MemberColumns(Struct, frozen=True, gc=False):
     """All members of a group over one interval: the fields of StripeMember, each as one sequence.
 
     `any_waits` is None if it is of all of them.
@@ -90,13 +90,13 @@ class Members(Struct, frozen=True, gc=False):
     any_waits: Sequence[float | None] | None = None
 
     @classmethod
-    def of(cls, members: Sequence[StripeMember]) -> Members:
+    def of(cls, members: Sequence[StripeMember]) -> MemberColumns:
         """Return the figures of members."""
         fields = [tuple([getattr(member, name) for member in members]) for name in StripeMember.__struct_fields__]
         return cls.in_order(fields, None if all(wait is None for wait in fields[-1]) else fields[-1])
 
     @classmethod
-    def in_order(cls, fields: Sequence[Any], any_waits: Sequence[float | None] | None) -> Members:
+    def in_order(cls, fields: Sequence[Any], any_waits: Sequence[float | None] | None) -> MemberColumns:
         """Return members by their fields, in the order of StripeMember."""
         names, queues, busy, reads, writes, read_bytes, write_bytes, read_waits, write_waits = fields[:9]
         return cls(names, queues, busy, reads, writes, read_bytes, write_bytes, read_waits, write_waits, any_waits)
@@ -114,14 +114,14 @@ class Second:
     `busy` is the array's own util 0..1; None if the kernel does not count it (md before 5.12). Not `timed`: the source
     does not report busy times, and those of the members are 0. Not `rated`: it reports waits only, and each member
     counts as completing one request of each type with a known wait. `legs` is the number of members of each column.
-    Members are objects only where they are asked for: of a thousand disks, those that may be slow.
+    MemberColumns are objects only where they are asked for: of a thousand disks, those that may be slow.
     """
 
     __slots__ = ("_memo", "busy", "capacities", "legs", "members", "rated", "timed")
 
     def __init__(
         self,
-        members: Members,
+        members: MemberColumns,
         legs: tuple[int, ...],
         capacities: tuple[float, ...],
         busy: float | None = None,
@@ -139,7 +139,7 @@ class Second:
         cls, columns: Sequence[StripeColumn], busy: float | None = None, *, timed: bool = True, rated: bool = True
     ) -> Second:
         """Return a second of columns that are objects."""
-        members = Members.of([member for column in columns for member in column.members])
+        members = MemberColumns.of([member for column in columns for member in column.members])
         legs = tuple([len(column.members) for column in columns])
         return cls(members, legs, tuple([column.capacity for column in columns]), busy, timed=timed, rated=rated)
 

@@ -11,7 +11,7 @@ from operator import attrgetter
 
 from msgspec import Struct
 
-from sdstop.analysis.members.column import Members, Second, StripeMember
+from sdstop.analysis.members.column import MemberColumns, Second, StripeMember
 from sdstop.core.averages import median
 
 
@@ -22,8 +22,8 @@ class RequestType(Struct, frozen=True):
     rate: Callable[[StripeMember], float]
     moved: Callable[[StripeMember], float]
     wait: Callable[[StripeMember], float | None]
-    rates: Callable[[Members], Sequence[float]]
-    waits: Callable[[Members], Sequence[float | None]]
+    rates: Callable[[MemberColumns], Sequence[float]]
+    waits: Callable[[MemberColumns], Sequence[float | None]]
 
     def size(self, member: StripeMember) -> float:
         """Return the mean size of a member's completed requests."""
@@ -35,11 +35,11 @@ def requests_of(member: StripeMember) -> float:
     return member.reads + member.writes
 
 
-def _all_rates(members: Members) -> Sequence[float]:
+def _all_rates(members: MemberColumns) -> Sequence[float]:
     return list(map(operator.add, members.reads, members.writes))
 
 
-def _all_waits(members: Members) -> Sequence[float | None]:
+def _all_waits(members: MemberColumns) -> Sequence[float | None]:
     """Return the mean wait of all requests of each member, as `StripeMember.wait` does."""
     if members.any_waits is not None:
         return [member.wait for member in members.each()]

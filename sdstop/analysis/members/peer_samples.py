@@ -14,7 +14,7 @@ from typing import NamedTuple, cast
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
-from sdstop.analysis.members.column import Members, Second, StripeColumn, StripeMember
+from sdstop.analysis.members.column import MemberColumns, Second, StripeColumn, StripeMember
 from sdstop.core.columns import Columns as ColumnTable
 from sdstop.core.columns import value_of
 from sdstop.core.history import Moment, Window
@@ -124,7 +124,7 @@ _FIGURES = (
     "queue", "busy", "reads_per_second", "writes_per_second", "read_bytes_per_second", "write_bytes_per_second",
     "read_wait", "write_wait",
 )  # fmt: skip
-"""Fields of DiskActivity that Members has, in the order of its fields."""
+"""Fields of DiskActivity that MemberColumns has, in the order of its fields."""
 
 
 def _read(layout: GroupColumns, rows: Rows) -> Second | None:
@@ -144,7 +144,7 @@ def _read(layout: GroupColumns, rows: Rows) -> Second | None:
     if None in figures[0] or None in figures[1]:
         return None
     any_waits = _any_waits(names, rows, figures[-2], figures[-1]) if None in figures[-2] else None
-    members = Members.in_order([names, *figures], any_waits)
+    members = MemberColumns.in_order([names, *figures], any_waits)
     busy = value_of(rows, layout.own, "busy") if layout.own is not None else None
     # Before 5.12 md counted requests but not busy time, so a util of 0 with requests means "not counted".
     counted = busy is not None and not (busy == 0 and value_of(rows, layout.own, "completed_per_second"))
