@@ -81,7 +81,7 @@ _NAMED = ("device", "major", "minor")
 _COUNTERS = Disk.__struct_fields__[len(_NAMED) :]
 _IN_FLIGHT = _COUNTERS.index("in_flight")
 _last = _Text((), (), {})
-"""What was parsed last: the next sample has the same devices, and many counters that did not change."""
+"""The text parsed last: the next sample has the same devices, and many counters that did not change."""
 
 
 def _text(lines: Sequence[bytes]) -> _Text:

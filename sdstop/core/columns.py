@@ -143,7 +143,7 @@ class Columns(Mapping[Hashable, Reading]):
         return None if place is None else self.column(name)[place]
 
     def at(self, keys: Sequence[Hashable], names: Sequence[str]) -> list[list[Any]]:
-        """Return fields of the rows with these keys, field by field; None where there is no row."""
+        """Return fields of the rows with these keys, field by field; None without such a row."""
         places = list(map(self.index.get, keys))
         columns = map(self.column, names)
         return [[None if place is None else column[place] for place in places] for column in columns]
@@ -167,10 +167,10 @@ class Columns(Mapping[Hashable, Reading]):
         return _Values(self)
 
     def age(self) -> None:
-        """Drop what can be worked out again: the table is seldom read from now on."""
+        """Drop what can be worked out again: the table will seldom be read."""
 
     def young(self) -> Columns:
-        """Return the same rows in a table that keeps what is worked out, for those who read many of an old one."""
+        """Return the same rows in a table that keeps its results, for callers that read many rows of an old one."""
         return self
 
     def __contains__(self, key: object) -> bool:
@@ -208,7 +208,7 @@ def values_beside(rows: Rows, other: Rows, name: str) -> Sequence[Any]:
 
 
 def values_at(rows: Rows, keys: Sequence[Hashable], *names: str) -> list[list[Any]]:
-    """Return fields of the rows with these keys, field by field; None where there is no row."""
+    """Return fields of the rows with these keys, field by field; None without such a row."""
     if isinstance(rows, Columns):
         return rows.at(keys, names)
     return fields_of([rows.get(key) for key in keys], names)

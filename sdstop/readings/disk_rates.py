@@ -1,6 +1,6 @@
 """Rates of all disks between two samples, as columns: each worked out when first read, a row when asked for.
 
-A node has a thousand disks, of which each rule reads a few figures. What a row says is defined by
+A node has a thousand disks, of which each rule reads a few figures. A row is defined by
 `sdstop.readings.disk.activity`; a column has the same figures, to the last bit. Rows that are not plain (a counter that
 was reset, a time that wrapped) are made by that function alone.
 """
@@ -51,7 +51,7 @@ class DiskRates(Columns):
         if name not in {"index", "_kept", "_odd", "_untimed"}:
             raise AttributeError(name)
         steps = self._stepped()
-        odd = {place: self._told(key) for place, key in steps.odd()}
+        odd = {place: self._derived(key) for place, key in steps.odd()}
         self._odd: Mapping[int, DiskActivity | None] = odd
         self._untimed: Sequence[int] = steps.untimed()
         unknown = [place for place, row in odd.items() if row is None]
@@ -102,7 +102,7 @@ class DiskRates(Columns):
         return super().value(key, name)
 
     def at(self, keys: Sequence[Hashable], names: Sequence[str]) -> list[list[Any]]:
-        """Return fields of the rows with these keys, field by field; None where there is no row."""
+        """Return fields of the rows with these keys, field by field; None without such a row."""
         if self._aged and len(keys) * len(names) < _MANY and self._every is None:
             return fields_of([self.get(key) for key in keys], names)
         return super().at(keys, names)
@@ -125,12 +125,12 @@ class DiskRates(Columns):
             self.every()
             return self.get(key, default)
         else:
-            row = self._told(key)
+            row = self._derived(key)
             if not self._aged or len(made) < _AGAIN:
                 made[key] = row
         return default if row is None else row
 
-    def _told(self, key: Hashable) -> DiskActivity | None:
+    def _derived(self, key: Hashable) -> DiskActivity | None:
         """Return what two rows of counters say of a device, None if nothing or without one of them."""
         before, after = self._before.get(key), self._after.get(key)
         return None if before is None or after is None else activity(before, after, self._seconds)
@@ -157,7 +157,7 @@ class DiskRates(Columns):
         self._made, self._columns, self._steps, self._every = {}, {}, None, None
 
     def young(self) -> Columns:
-        """Return the same rows in a table that keeps what is worked out."""
+        """Return the same rows in a table that keeps its results."""
         return DiskRates(self._before, self._after, self._seconds) if self._aged else self
 
 

@@ -114,7 +114,7 @@ class Second:
     `busy` is the array's own util 0..1; None if the kernel does not count it (md before 5.12). Not `timed`: the source
     does not report busy times, and those of the members are 0. Not `rated`: it reports waits only, and each member
     counts as completing one request of each type with a known wait. `legs` is the number of members of each column.
-    MemberColumns are objects only where they are asked for: of a thousand disks, those that may be slow.
+    Members are objects only where they are asked for: of a thousand disks, those that may be slow.
     """
 
     __slots__ = ("_memo", "busy", "capacities", "legs", "members", "rated", "timed")

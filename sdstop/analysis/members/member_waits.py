@@ -206,8 +206,8 @@ def waits_of(rows: Sequence[SecondWaits]) -> dict[str, Sequence[float]]:
 def has_outlier(rows: Sequence[SecondWaits], times: float, excess: float, least: float) -> bool:
     """Return whether a member can wait `times` as long as the median of the others, and longer by `excess` seconds.
 
-    What is compared is the median of a member over the seconds in which it has a wait, `least` of them. Without names,
-    and thus cheap: nearly all groups have no outlier. Of three members and fewer True, which says nothing.
+    The median of a member is that of the seconds in which it has a wait, at least `least`. Without names,
+    and thus cheap: nearly all groups have no outlier. Of three members and fewer True, which proves nothing.
     """
     first = rows[0].second.members.names
     if any(names is not first and names != first for names in (row.second.members.names for row in rows)):
