@@ -35,7 +35,7 @@ sys.dont_write_bytecode = False  # of hypothesis either, whose modules pytest re
 from hypothesis import is_hypothesis_test, settings  # noqa: E402
 
 # Machines are shared: how long an example takes says nothing about the code.
-settings.register_profile("few", parent=settings(), deadline=None, max_examples=50)
+settings.register_profile("few", parent=settings(), deadline=None, max_examples=20)
 settings.register_profile("many", parent=settings(), deadline=None, max_examples=500)
 settings.load_profile("few")
 
@@ -81,7 +81,7 @@ def slow_too(config: pytest.Config) -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Try many examples where slow tests are asked for; the ordinary suite tries a tenth."""
+    """Try many examples where slow tests are asked for; the ordinary suite tries a few."""
     if slow_too(config):
         settings.load_profile("many")
 

@@ -96,7 +96,7 @@ PATTERNS = (
     pattern(
         "0203 Devloss timeout",
         _LPFC + r"0203 Devloss timeout on WWPN (?P<hidden>[0-9a-f:]{23}|-)",
-        "session-error",
+        "session-lost",
         LogPlace.PCI,
     ),
     pattern(

@@ -1,4 +1,4 @@
-"""Messages of smartd, of the monitor of mdadm, and of udev in system logs."""
+"""Messages in system logs of smartd, mdadm's monitor, udev, multipathd, iscsid, dmeventd, corosync and ceph-osd."""
 
 from __future__ import annotations
 
@@ -46,6 +46,37 @@ PATTERNS = (
         LogPlace.DISK,
     ),
     pattern("DegradedArray event", r"DegradedArray" + _MDADM + r"(?P<dev>md\d{1,5})", "degraded-array", LogPlace.DISK),
+    pattern(
+        "remaining active paths",
+        r"(?P<dev>[\w.:+-]{1,128}): remaining active paths: (?P<left>\d{1,5})$",
+        lambda found: "path-restored" if int(found["left"]) else "paths-gone",
+        LogPlace.MAPPED,
+    ),
+    pattern(
+        "is operational after recovery",
+        r"(?P<dev>connection\d{1,6}:\d{1,4}) is operational after recovery",
+        "session-restored",
+        LogPlace.SESSION,
+    ),
+    pattern(
+        "% full.",
+        r"(?:WARNING: )?Thin pool (?P<dev>[\w.+-]{1,256}?)(?: (?:data|metadata))? is now \d{1,3}\.\d{2}% full\.",
+        "thin-low",
+        LogPlace.MAPPED,
+    ),
+    pattern(
+        "A processor failed",
+        r" {0,4}(?:\[TOTEM {0,4}\] )?A processor failed, forming new configuration",
+        "peer-lost",
+        LogPlace.NODE,
+    ),
+    pattern(
+        "heartbeat_check: no reply from",
+        r"(?:\S{1,40} \w{4,20} {1,3}-1 )?osd\.\d{1,6} \d{1,9} heartbeat_check: no reply from "
+        r"(?P<hidden>[\w.:\[\]/]{3,60}|-) osd\.\d",
+        "peer-lost",
+        LogPlace.NODE,
+    ),
     pattern(
         " processing SEQNUM=",
         r"(?P<also>[\w.:!/@-]{1,100}): Worker \[\d{1,10}\] processing SEQNUM=\d{1,20} (?:is taking a long time|killed)",

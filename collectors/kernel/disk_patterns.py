@@ -290,5 +290,17 @@ PATTERNS = (
         "duplicate-id",
         LogPlace.NVME,
     ),
+    pattern(
+        "keep_alive_end_io", _NVME + r"failed nvme_keep_alive_end_io error=\d{1,5}", "session-error", LogPlace.NVME
+    ),
+    pattern(
+        "emoving controller", _NVME + r"Removing controller(?: \(-?\d{1,5}\))?\.\.\.", "session-lost", LogPlace.NVME
+    ),
+    pattern(
+        "Medium access timeout",
+        _SCSI + r"Medium access timeout failure\. Offlining disk!",
+        "device-gone",
+        LogPlace.SCSI,
+    ),
     pattern("C2HTermReq", _NVME + r"Received C2HTermReq \(FES =", "session-error", LogPlace.NVME),
 )

@@ -64,7 +64,7 @@ KINDS: Mapping[str, MessageKind] = {
         cache_failed="failed cache", split_brain="split brain",
         journal_missing="missing journal", volume_readonly="read-only volume",
         controller_fatal="fatal controller event",
-        failure_predicted="predicted failure",
+        failure_predicted="predicted failure", paths_gone="loss of all paths|losses of all paths",
     ),
     **_kinds(
         LogEffect.FAILED, Subject.DEVICE,
@@ -74,7 +74,7 @@ KINDS: Mapping[str, MessageKind] = {
         bitmap_lost="disabled bitmap",
         offline_io="request to an offline disk|requests to an offline disk", integrity_error="integrity error",
         read_unrepaired="unrepaired read error", zfs_io="ZFS I/O error", zfs_checksum="ZFS checksum error",
-        vdev_failed="failed vdev", path_failed="failed path",
+        vdev_failed="failed vdev", path_failed="failed path", session_lost="lost session",
         beyond_end="request beyond the end|requests beyond the end", duplicate_id="duplicate identifier",
         controller_alarm="controller alarm",
         pending_sectors="report of unreadable sectors|reports of unreadable sectors",

@@ -31,7 +31,10 @@ from msgspec.structs import replace
 
 from sdstop.core.expression import expression
 
-PROGRAMS = frozenset({"kernel", "zed", "multipathd", "iscsid", "smartd", "mdadm", "systemd-udevd"})
+PROGRAMS = frozenset({
+    "kernel", "zed", "multipathd", "iscsid", "smartd", "mdadm", "systemd-udevd", "lvm", "dmeventd", "corosync",
+    "ceph-osd",
+})  # fmt: skip
 """Sources of lines in a system log that are read; others have free text."""
 _LONGEST = 2000
 """Maximum number of characters of a line that are parsed."""

@@ -15,6 +15,8 @@ class LogPlace(enum.StrEnum):
 
     DISK = "disk"
     """Kernel name of a block device: sdc, nvme1n1, md0, dm-3."""
+    MAPPED = "mapped"
+    """Name of a device-mapper device: mpatha, vg-pool."""
     NUMBER = "number"
     """MAJOR:MINOR of a block device."""
     SCSI = "scsi"

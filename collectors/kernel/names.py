@@ -32,6 +32,7 @@ class DiskNames(Struct):
         """Return the kernel name of a disk, or the name in the message if it is unknown."""
         if place in {
             LogPlace.DISK,
+            LogPlace.MAPPED,
             LogPlace.NODE,
             LogPlace.PCI,
             LogPlace.CONTROLLER,

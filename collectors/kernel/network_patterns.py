@@ -52,7 +52,7 @@ PATTERNS = (
     pattern(
         "blocked FC remote port time out",
         r" ?(?P<dev>rport-\d{1,5}:\d{1,5}-\d{1,7}): blocked FC remote port time out",
-        "session-error",
+        "session-lost",
         LogPlace.SESSION,
     ),
     pattern("onnection timed out", r"block (?P<dev>nbd\d{1,5}): Connection timed out", "session-error", LogPlace.DISK),

@@ -12,7 +12,7 @@ from sdstop.core.joins import Identity, Naming, Stated
 from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, State
 
 _NAMINGS: Mapping[str, Naming] = {
-    LogPlace.DISK: Naming.DEV, LogPlace.NUMBER: Naming.NUMBER, LogPlace.PCI: Naming.PCI,
+    LogPlace.DISK: Naming.DEV, LogPlace.MAPPED: Naming.LINK, LogPlace.NUMBER: Naming.NUMBER, LogPlace.PCI: Naming.PCI,
 }  # fmt: skip
 MINUTE = 60.0
 DAY = 86400.0

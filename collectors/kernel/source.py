@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from sdstop.collectors.kernel.answer import QUESTION, kept_answer
-from sdstop.collectors.kernel.lines import Clock, lines_of
+from sdstop.collectors.kernel.lines import PROGRAMS, Clock, lines_of
 from sdstop.collectors.kernel.trail import Trail, trail_of
 from sdstop.core.expression import expression
 from sdstop.core.form import NOT_BEGUN, NOT_SHOWN, Form, Several
@@ -49,7 +49,7 @@ _DATE = (
     r"|[^\W\d_]{1,5}\.? \d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})? (?:[A-Z]{2,5}|[+-]\d{2,4})"
     r"|\[ {0,12}\d{1,10}\.\d{6}\])"
 )
-_SOURCES = r"(?:kernel|zed|multipathd|iscsid|smartd|mdadm|systemd-udevd)(?:\[\d{1,10}\])?: "
+_SOURCES = rf"(?:{'|'.join(sorted(PROGRAMS))})(?:\[\d{{1,10}}\])?: "
 JOURNAL = Form(
     key="cmd:journalctl -k",
     first=rf"{_DATE} \S{{1,253}} {_SOURCES}",

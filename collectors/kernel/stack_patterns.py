@@ -226,7 +226,7 @@ PATTERNS = (
     pattern(
         "session recovery timed out",
         r" ?(?P<dev>session\d{1,6}): session recovery timed out after \d{1,6} secs",
-        "session-error",
+        "session-lost",
         LogPlace.SESSION,
     ),
     pattern(

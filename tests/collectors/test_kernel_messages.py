@@ -13,6 +13,16 @@ from sdstop.collectors.kernel.message import Pattern
 from sdstop.collectors.kernel.messages import LONGEST, PATTERNS, suppressed, understood
 
 UNDERSTOOD = """
+paths-gone mpatha | mpatha: remaining active paths: 0
+session-restored connection1:0 | connection1:0 is operational after recovery (3 attempts)
+path-restored mpatha | mpatha: remaining active paths: 2
+thin-low vg-pool | WARNING: Thin pool vg-pool data is now 95.10% full.
+thin-low vg-pool-tpool | Thin pool vg-pool-tpool metadata is now 81.25% full.
+peer-lost node | [TOTEM ] A processor failed, forming new configuration.
+peer-lost node | 2026-11-29T03:01:00.1+0000 7f1a2b -1 osd.1 123 heartbeat_check: no reply from - osd.3 ever on
+session-lost nvme2 | nvme nvme2: Removing controller (18)...
+session-error nvme2 | nvme nvme2: failed nvme_keep_alive_end_io error=10
+device-gone 2:0:0:0 | sd 2:0:0:0: [sdc] tag#12 Medium access timeout failure. Offlining disk!
 kernel-bug node | Oops: 0000 [#1] PREEMPT SMP NOPTI
 kernel-bug node | divide error: 0000 [#1] SMP
 kernel-bug node | list_add corruption. prev->next should be next (ffff8881), but was 0000.
@@ -229,7 +239,7 @@ pool-suspended tank | WARNING: Pool 'tank' has encountered an uncorrectable I/O 
 zfs-io sdc | eid=12 class=io pool='tank' vdev=sdc size=4096 offset=8192 priority=0 err=5 flags=0x1
 vdev-failed sdc1 | eid=13 class=statechange pool='tank' vdev=sdc1 vdev_state=FAULTED
 session-error connection1:0 |  connection1:0: detected conn error (1020)
-session-error session1 |  session1: session recovery timed out after 120 secs
+session-lost session1 |  session1: session recovery timed out after 120 secs
 server-silent nas1 | nfs: server nas1 not responding, still trying
 server-back nas1 | nfs: server nas1 OK
 server-silent nas2 | CIFS: VFS: \\\\nas2 has not responded in 180 seconds. Reconnecting...
@@ -349,7 +359,7 @@ controller-fault 0000:3b:00.0 | mlx5_core 0000:3b:00.0: poll_health:800:(pid 0):
 peer-lost node | drbd r0 node2: PingAck did not arrive in time.
 peer-lost node | block drbd0: PingAck did not arrive in time.
 peer-lost node | drbd r0: Remote failed to finish a request within 42000ms > ko-count (7) * timeout (60 * 0.1s)
-session-error rport-7:0-3 |  rport-7:0-3: blocked FC remote port time out: removing target and saving binding
+session-lost rport-7:0-3 |  rport-7:0-3: blocked FC remote port time out: removing target and saving binding
 session-error nbd0 | block nbd0: Connection timed out
 session-error nbd0 | block nbd0: Receive control failed (result -32)
 io-error rbd0 | rbd: rbd0: write 1000 at 3000 result -108
@@ -372,7 +382,7 @@ timeout 0:2:0:0 | sd 0:2:0:0: [sda] tag#55 OCR is requested due to IO timeout!!
 abort 0000:05:00.0 | qla2xxx [0000:05:00.0]-801c:7: Abort command issued nexus=7:0:3 --  1 2002.
 reset 0000:05:00.0 | qla2xxx [0000:05:00.0]-8009:7: DEVICE RESET ISSUED nexus=7:0:3 cmd=00000000abcdabcd.
 reset 0000:81:00.0 | lpfc 0000:81:00.0: 0:(0):0713 SCSI layer issued Device Reset (0, 3) return x2002
-session-error 0000:81:00.0 | lpfc 0000:81:00.0: 0:(0):0203 Devloss timeout on WWPN 50:06:01:60:3b:a0:12:34 NPort x010200
+session-lost 0000:81:00.0 | lpfc 0000:81:00.0: 0:(0):0203 Devloss timeout on WWPN 50:06:01:60:3b:a0:12:34 NPort x010200
 sense-medium nvme0n1 | nvme0n1: I/O Cmd(0x2) @ LBA 12, 8 blocks, I/O Error (sct 0x2 / sc 0x81) DNR
 sense-medium nvme0n1 | nvme0n1: Write(0x1) @ LBA 12, 8 blocks, Write Fault (sct 0x2 / sc 0x80)
 path-wait nvme0n1 | block nvme0n1: no usable path - requeuing I/O

@@ -97,7 +97,7 @@ def test_names_of_values_are_stable_whatever_their_thing_is_called() -> None:
     assert any("thing=cachedev" in key and "value=bypass_share" in key for key in pages[0])
 
 
-@pytest.mark.parametrize("step", [-3600.0, 86400.0, 3.0])
+@pytest.mark.parametrize("step", [-3600.0, *(pytest.param(step, marks=pytest.mark.slow) for step in (86400.0, 3.0))])
 def test_the_beginning_is_by_the_clock_of_now_after_it_was_set(step: float) -> None:
     """A node that boots with a wrong clock would have findings of the future, or of last year."""
     origin, frames = opened("md-degraded")

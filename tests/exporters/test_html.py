@@ -86,7 +86,9 @@ STORIES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", STORIES)
+@pytest.mark.parametrize(
+    "name", [name if at % 2 else pytest.param(name, marks=pytest.mark.slow) for at, name in enumerate(STORIES)]
+)
 def test_a_page_is_whole_and_links_within_itself_alone(name: str) -> None:
     session, series = story(name)
     content = page(session, series)

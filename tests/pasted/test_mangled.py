@@ -1,6 +1,7 @@
 """Mangled texts: findings stay as they are or the text is reported as unread, and nothing is good that was not before.
 
-Each text has one part of all its changes here; `python -m tests.pasted.mangle`, in .ci/full, tries all of them.
+Every second text has one part of all its changes here, the others have theirs in the slow tests;
+`python -m tests.pasted.mangle`, in .ci/full, tries all of them.
 """
 
 from __future__ import annotations
@@ -14,13 +15,16 @@ from tests.pasted.corpus import Text
 from tests.pasted.mangle import EVERY, Said, changes, faults
 from tests.pasted.mangling import DAMAGE
 
-PARTS = 192
-"""Number of parts of all changes; neighbouring texts have neighbouring parts, so every change meets some texts."""
-DAMAGES = 12
+PARTS = 96
+"""Number of parts of all changes; pairs of texts have neighbouring parts, so every change meets some texts."""
+DAMAGES = 6
 """Number of parts of all damage."""
 
 
-@pytest.mark.parametrize(("text", "at"), [pytest.param(text, at, id=text.name) for at, text in enumerate(EVERY)])
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [pytest.param(text, at // 2, id=text.name, marks=[pytest.mark.slow] * (at % 2)) for at, text in enumerate(EVERY)],
+)
 def test_a_mangled_text_says_the_same_or_is_unread(text: Text, at: int) -> None:
     """No finding is new, nothing is good that was not; damage and cuts may lose findings."""
     every = changes(text)

@@ -119,6 +119,11 @@ def test_severity_follows_from_effect_and_age(lines: list[tuple[float, str]], se
     ("VFS: Dirty inode writeback failed for block device sdb1 (err=-5).", "sdb", "critical"),
     ("bcache: cached_dev_status_update() I/O disabled on cached dev sdb", "sdb", "critical"),
     ("md/raid:md5: journal disk is missing, force array readonly", "md5", "critical"),
+    (" session1: session recovery timed out after 120 secs", "session1", "warning"),
+    (" connection1:0: detected conn error (1020)", "connection1:0", "info"),
+    (" rport-1:0-3: blocked FC remote port time out: removing target and saving binding", "rport-1:0-3", "warning"),
+    ("nvme nvme2: Removing controller (18)...", "nvme2", "warning"),
+    ("sd 2:0:0:0: [sdc] tag#12 Medium access timeout failure. Offlining disk!", "sdc", "critical"),
     ("nvme nvme2: NVME-FC{0}: Max reconnect attempts (60) reached.", "nvme2", "critical"),
 ])  # fmt: skip
 def test_the_words_of_drivers_have_their_weight(text: str, subject: str, severity: str) -> None:

@@ -31,7 +31,7 @@ from sdstop.rules import RULES
 from sdstop.tui.scene import Scene
 from sdstop.tui.status import counts_line
 from sdstop.tui.widgets.palette import Palette
-from tests.fixtures import expected, names, opened, story
+from tests.fixtures import crossed, expected, names, opened, story
 from tests.stories.altered import changed, unaltered
 
 GARBAGE = b"\x7fxyzzy \xff\xfe plugh\n%%%% 12 ]]> :::\n"
@@ -144,8 +144,7 @@ def test_a_capture_of_the_story_is_as_bad(name: str, folder: Path) -> None:
     assert not said.unseen
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
-@pytest.mark.parametrize("name", SAMPLED)
+@pytest.mark.parametrize(("name", "damage"), crossed(SAMPLED, DAMAGES, 2))
 def test_some_damage_is_never_good(name: str, damage: str, folder: Path) -> None:
     pieces = evidence_of(files_of(name, folder))
     assert check(name, damage, sample(name, damage, pieces), folder) == []
@@ -264,16 +263,18 @@ def _keys(finding: Finding) -> set[str]:
     return {cite.key for cite in finding.evidence}
 
 
-@pytest.mark.parametrize("name", ["md-degraded", "drbd-resync", "pacemaker-unclean", "scaleio-cloud"])
+CHANGES: dict[str, Callable[[bytes], bytes]] = {
+    "garbage": lambda _: GARBAGE,
+    "empty": lambda _: b"",
+    "half": lambda data: data[: len(data) // 2],
+}
+
+
 @pytest.mark.parametrize(
-    "change",
-    [
-        pytest.param(lambda _: GARBAGE, id="garbage"),
-        pytest.param(lambda _: b"", id="empty"),
-        pytest.param(lambda data: data[: len(data) // 2], id="half"),
-    ],
+    ("name", "kind"), crossed(("md-degraded", "drbd-resync", "pacemaker-unclean", "scaleio-cloud"), CHANGES)
 )
-def test_what_is_cited_and_not_understood_is_unknown(name: str, change: Callable[[bytes], bytes]) -> None:
+def test_what_is_cited_and_not_understood_is_unknown(name: str, kind: str) -> None:
+    change = CHANGES[kind]
     frames = Retention(BUILTIN).frames(opened(name)[1])
     cited = {
         cite.key for episode in story(name).session.episodes() if episode.until is None

@@ -752,8 +752,7 @@ ENDINGS: Mapping[str, Ending] = {"folder": lambda path: path / "c", "archive": l
 
 
 ROUND = (
-    "aoe-flashcache", "ceph-drain", "device-hung", "drbd-resync", "iostat-only", "md-degraded", "pacemaker-unclean",
-    "quiet-node", "scaleio-4node", "vm-io-sizes", "vm-sas-hba",
+    "aoe-flashcache", "ceph-drain", "drbd-resync", "iostat-only", "md-degraded", "scaleio-4node", "vm-io-sizes",
 )  # fmt: skip
 """Small stories of different technologies that are captured again in every run, every other one as an archive.
 

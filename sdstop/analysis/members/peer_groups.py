@@ -208,7 +208,7 @@ _SHORT = 0.02
 
 
 def _lags(seconds: Sequence[Second], limits: StripeLimits) -> str:
-    """Return the member that waits as many times its peers' wait in every sample as a slow one; "" for none."""
+    """Return the member whose wait is above the multiple of a slow one in every sample; "" for none."""
     if len(seconds) < _SIGNS:
         return ""
     found: set[str] | None = None

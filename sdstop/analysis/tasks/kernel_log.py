@@ -19,9 +19,9 @@ CITED = 4
 _THIN = frozenset({"thin-full", "thin-readonly", "thin-failed", "thin-low"})
 _STOPPED = frozenset({"fs-readonly", "fs-shutdown", "journal-abort"})
 _CLEARS: Mapping[str, frozenset[str]] = {
-    "path-restored": frozenset({"path-failed"}),
+    "path-restored": frozenset({"path-failed", "paths-gone"}),
     "server-back": frozenset({"server-silent"}),
-    "session-restored": frozenset({"session-error", "timeout", "transport-error"}),
+    "session-restored": frozenset({"session-error", "session-lost", "timeout", "transport-error"}),
     "thin-restored": _THIN,
     "fs-mounted": _STOPPED,
     "fs-unmounted": _STOPPED,

@@ -88,7 +88,7 @@ def _exported(window: Window, group: VolumeGroup) -> Finding:
         subject=group.group,
         title="VOLUME GROUP EXPORTED",
         cause="vgexport was run for the volume group, to move it to another node.",
-        impact="None of its logical volumes can be used here.",
+        impact="Its logical volumes cannot be used here.",
         values=(Value("lvs", "logical volumes", group.lvs),),
         evidence=cites(window.cite(group)),
         advice=("Import it if it belongs to this node.", run("vgimport", *operands(group.group))),

@@ -54,7 +54,7 @@ _TITLES: Mapping[str, str] = {
     "controller-alarm": "CONTROLLER ALARM", "controller-fatal": "FATAL CONTROLLER EVENT",
     "failure-predicted": "DISK PREDICTS ITS FAILURE", "pending-sectors": "UNREADABLE SECTORS",
     "degraded-array": "ARRAY DEGRADED", "capacity-error": "CAPACITY NOT READABLE",
-    "controller-hot": "CONTROLLER TOO HOT",
+    "controller-hot": "CONTROLLER TOO HOT", "paths-gone": "ALL PATHS LOST", "session-lost": "SESSION LOST",
 }  # fmt: skip
 """Titles of kinds that are more than a number."""
 _IMPACTS: Mapping[str, str] = {
@@ -67,6 +67,8 @@ _IMPACTS: Mapping[str, str] = {
     "selftest-failed": "The disk found a fault in a test of itself.",
     "member-failed": "The array has lost a member and, with it, redundancy.",
     "controller-hot": "The controller throttles, or shuts down to protect itself.",
+    "paths-gone": "No request reaches the disk until one of its paths works again.",
+    "session-lost": "Requests to the disks of this session fail, or take another path.",
     "degraded-array": "Another failed disk can lose the data of the array.",
 }
 """Impacts of kinds that differ from those of their effect."""
