@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,14 @@ from sdstop.collectors import BUILTIN, SOURCES
 from sdstop.collectors.memory.readings import MemoryTraffic
 from sdstop.core.absence import Call, End, IfPresent, NothingFound
 from sdstop.core.collector import Collector
-from sdstop.core.evidence import Evidence, Outcome
+from sdstop.core.evidence import Evidence, Outcome, command_key
 from sdstop.core.evidence_host import EvidenceHost
-from sdstop.core.host import Absent, Denied, Failed, Host, TimedOut, Unreadable
+from sdstop.core.host import Absent, Denied, Failed, Host, Output, TimedOut, Unreadable
 from sdstop.core.later import later
 from sdstop.core.model import Reading
+from sdstop.core.recording import RecordingHost
 from sdstop.exporters.report.declarations import absence
+from sdstop.node.commands import CommandRunner
 from sdstop.node.live import LiveHost
 from tests import fixtures
 
@@ -117,13 +119,47 @@ def test_what_hangs_is_not_asked_twice() -> None:
     assert host.times == 1
 
 
-def test_a_live_node_is_not_asked_twice_to_run_a_command(tmp_path: Path) -> None:
+class Node(RecordingHost):
+    """Live node with or without a program."""
+
+    def __init__(self, *, installed: bool) -> None:
+        super().__init__(EvidenceHost([Evidence("/proc/thing", data=b"1")]), float, float)
+        self.installed = installed
+        self.ran = 0
+
+    def lacks(self, what: str) -> bool:
+        assert what == "thing"
+        return not self.installed
+
+    def run(self, argv: Sequence[str], deadline: float = 10.0) -> Output:
+        self.ran += 1
+        raise Absent(command_key(argv), f"no such program within {deadline}")
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_a_live_node_is_not_asked_twice_to_run_a_command(*, installed: bool) -> None:
     course = NothingFound((Call("run", (("thing",), 1.0)),), End(0))
-    read = IfPresent(READ, (course, course), PASSES)
-    (tmp_path / "proc").mkdir()
-    (tmp_path / "proc/thing").write_text("1\n")
-    assert read(LiveHost(str(tmp_path), BUILTIN)) == ()
-    assert read._imported
+    read, host = IfPresent(READ, (course, course), PASSES), Node(installed=installed)
+    if installed:
+        assert read(host) == ()
+    else:
+        with pytest.raises(Absent, match="no such program within"):
+            read(host)
+    assert (host.ran, read._imported) == ((0, True) if installed else (1, False))
+
+
+@pytest.mark.parametrize(
+    ("installed", "gateway", "root", "lacking"),
+    [(True, True, "/", []), (False, False, "/", ["sh", "http"]), (True, True, "/sys", ["sh", "http"])],
+)
+def test_a_live_node_knows_its_programs_and_gateway(
+    tmp_path: Path, *, installed: bool, gateway: bool, root: str, lacking: list[str]
+) -> None:
+    (tmp_path / "sh").write_text("")
+    runner = CommandRunner((), [str(tmp_path)] if installed else [])
+    host = LiveHost(root, BUILTIN, gateway=(lambda: None) if gateway else None, runner=runner)  # type: ignore[arg-type,return-value]
+    assert [what for what in ("sh", "http") if host.lacks(what)] == lacking
+    assert [what for what in ("sh", "http") if RecordingHost(host, float, float).lacks(what)] == lacking
 
 
 def test_a_module_loaded_later_enables_its_source(tmp_path: Path) -> None:
