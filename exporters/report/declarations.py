@@ -231,7 +231,7 @@ def _is_alike(told: NothingFound, untold: NothingFound) -> bool:
 
 
 def _result(function: Callable[[Host], Any], host: Host) -> Any:
-    """Return what a function returns; rows, which may be made when they are asked for, as a tuple."""
+    """Return the result of a function; rows, which may be made when they are asked for, as a tuple."""
     found = function(host)
     return tuple(found) if isinstance(found, list | Iterator) else found
 

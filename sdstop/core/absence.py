@@ -77,7 +77,7 @@ class IfPresent:
         self._imported = False
 
     def __call__(self, host: Host) -> Any:
-        """Return what the function returns. Raises its errors."""
+        """Return the result of the function. Raises its errors."""
         if not self._imported:
             found = self._absent(host)
             if found is not None:

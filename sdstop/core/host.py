@@ -184,7 +184,7 @@ class Host(ABC):
         raise Absent("/dev/kmsg", "not recorded", recorded=False)
 
     def lacks(self, what: str) -> bool:
-        """Return whether a live node has no such program, or no gateway (`http`), so that asking it costs nothing."""
+        """Return whether a live node lacks a program or a gateway (`http`), so that asking it costs nothing."""
         del what
         return False
 

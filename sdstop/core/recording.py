@@ -109,7 +109,7 @@ class RecordingHost(Host):
         )
 
     def lacks(self, what: str) -> bool:
-        """Return whether there is no such program or gateway."""
+        """Return whether the node lacks a program or a gateway."""
         return self._host.lacks(what)
 
     def rests(self, what: str) -> bool:

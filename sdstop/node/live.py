@@ -213,7 +213,7 @@ class LiveHost(Host):
             raise unreadable(KMSG, error) from error
 
     def lacks(self, what: str) -> bool:
-        """Return whether there is no such program, or no gateway (`http`); below `--root` neither is asked."""
+        """Return whether a program or a gateway (`http`) is missing; below `--root` neither is asked."""
         return bool(self._root) or (self._gateway is None if what == "http" else self._runner.lacks(what))
 
     def rests(self, what: str) -> bool:
