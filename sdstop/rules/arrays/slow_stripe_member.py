@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import repeat
 
 from sdstop.analysis.disks.standstill import CRITICAL, Standstill
 from sdstop.analysis.members.column import SLOW, StripeLimits, thresholds
@@ -48,12 +49,13 @@ def verdicts(window: Window, groups: Sequence[JudgedGroup], limits: Limits) -> I
 
 
 def _good(judged: JudgedGroup, limits: Limits) -> str:
+    members = judged.seconds[-1].members
+    any_waits = repeat(None) if members.any_waits is None else members.any_waits
     waits: dict[str, float] = {}
-    for column in judged.seconds[-1].columns:
-        for member in column.members:
-            known = [wait for wait in (member.read_wait, member.write_wait, member.any_wait) if wait is not None]
-            if known:
-                waits[member.name] = max(known)
+    for name, *three in zip(members.names, members.read_waits, members.write_waits, any_waits, strict=False):
+        known = [wait for wait in three if wait is not None]
+        if known:
+            waits[name] = max(known)
     if not waits:
         return "no I/O in the last sample"
     slowest = max(waits, key=waits.__getitem__)

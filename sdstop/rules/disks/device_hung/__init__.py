@@ -8,6 +8,7 @@ from collections.abc import Container, Iterator, Sequence
 from sdstop.collectors.block.readings import BlockDevice
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
+from sdstop.core.columns import values_of
 from sdstop.core.finding import (
     Damage,
     Finding,
@@ -77,7 +78,8 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     if short > _GRACE or (short > 0 and any(s.whole for s in silent.values())):
         yield Unchecked(f"collecting data: {math.floor(span * 10) / 10:g} of {limits['seconds']:g} s", gap=Gap.EARLY)
     else:
-        waiting = [str(name) for name, row in moments[-1].rows.items() if row.in_flight]
+        rows = moments[-1].rows
+        waiting = [str(name) for name, count in zip(rows, values_of(rows, "in_flight"), strict=True) if count]
         alien = {name for name in waiting if is_exempt(window, name)}
         yield from unchecked(
             sorted(alien), "partition, whose disk is judged, or device that waits for a file", calm=True
