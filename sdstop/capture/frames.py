@@ -146,6 +146,7 @@ def _evidence(
         own = place is not None and place[0] == number
         if not own and line.member and key in layers[number]:
             continue  # the file was added to this frame by hand
+        by_name = layout_key(place[1]) if place is not None and own else None
         data, stderr = _data(line, place, contents.files, layers), _stderr(line, contents.files)
         if data is None or stderr is None:
             lost[number].add(key)
@@ -153,11 +154,10 @@ def _evidence(
         item = line.evidence.holding(data, stderr)
         if sums.differs(line, data):
             item = replace(item, fault="modified after recording")
-        elif own and place is not None and (known := layers[number].get(layout_key(place[1]) or key)) is not None:
+        elif own and (known := layers[number].get(by_name or key)) is not None:
             item = replace(item, fault=item.fault or ("" if known.fault == _CUT and line.sha256 else known.fault))
         indexed[number][key] = item
-        by_name = layout_key(place[1]) if place is not None and own else None
-        if by_name not in {None, key}:
+        if by_name is not None and by_name != key:
             layers[number].pop(by_name, None)
     if sums.changed:
         contents.notes.append(f"evidence modified after recording: {sums.changed}")

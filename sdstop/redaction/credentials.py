@@ -11,6 +11,7 @@ import base64
 import binascii
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from msgspec.structs import replace
 
@@ -79,7 +80,7 @@ _CODED = expression(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{20,2000}={0,2}(?![A-Z
 _TOKEN = expression(r"[\w.@-]{1,64}:(?:\d{10,13}:[0-9A-Fa-f]{16,}|\S{6,})")
 """Decoded Base64: a token of ScaleIO's gateway (user, expiry, checksum), or Basic (user and password)."""
 _FILES = expression(
-    r".*/(?:environ|g?shadow-?|password(?:_in)?|username(?:_in)?|passwd|dhchap_(?:ctrl_)?secret|tls_key|[\w.-]*keyring[\w.-]*"
+    r"(?:environ|g?shadow-?|password(?:_in)?|username(?:_in)?|passwd|dhchap_(?:ctrl_)?secret|tls_key|[\w.-]*keyring[\w.-]*"
     r"|[\w.-]+\.(?:key|pem|pfx|p12|jks)|id_(?:rsa|dsa|ecdsa|ed25519)|\.?pgpass|\.netrc|\.my\.cnf|chap_\w*|authorized_keys)"
 )
 _LOGIN = expression(r"http(?:-slug)?:[A-Z]+[ _]\S*(?:login|logout|auth|token|session)\S*", re.IGNORECASE)
@@ -131,9 +132,9 @@ def _decoded(found: re.Match[str]) -> str:
 def removed(item: Evidence) -> Evidence:
     """Return evidence without credentials; evidence that is only a credential gets the outcome DENIED."""
     key = without(item.key) if item.key.startswith(("cmd:", "slug:", "http", "answer:")) else item.key
-    if _FILES.fullmatch(item.key) or _LOGIN.match(item.key):
+    if _is_secret(item.key) or _LOGIN.match(item.key):
         return replace(item, key=key, outcome=Outcome.DENIED, data=b"", stderr=b"", detail=TOLD)
-    data, stderr, detail = _bytes(item.data), _bytes(item.stderr), without(item.detail)
+    data, stderr, detail = _bytes(item.data), _bytes(item.stderr), _detail(item.detail)
     if (data, stderr, detail, key) == (item.data, item.stderr, item.detail, item.key):
         return item
     return replace(item, key=key, data=data, stderr=stderr, detail=detail)
@@ -147,7 +148,18 @@ def frames(given: Iterable[Frame]) -> list[Frame]:
 def _cleaned(item: Evidence) -> Evidence:
     key = item.key
     counts = key.startswith(_KERNEL) and not key.endswith(_TEXTS) and item.outcome is Outcome.OK
-    return item if counts and not _FILES.fullmatch(key) else removed(item)
+    return item if counts and not _is_secret(key) else removed(item)
+
+
+def _is_secret(key: str) -> bool:
+    """Return whether the last part of a path is the name of a file that holds credentials."""
+    return "/" in key and _FILES.fullmatch(key.rpartition("/")[2]) is not None
+
+
+@lru_cache(maxsize=256)
+def _detail(text: str) -> str:
+    """Return a reason without credentials; thousands of files have the same one."""
+    return without(text)
 
 
 def _bytes(data: bytes) -> bytes:

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from sdstop.collectors.block.readings import BlockDevice
 from sdstop.core.averages import median
+from sdstop.core.columns import value_of, values_of
 from sdstop.core.history import Moment, Window
 from sdstop.core.text import added
 from sdstop.readings.disk import DiskActivity
@@ -110,9 +111,9 @@ def _services(moments: Sequence[Moment[DiskActivity]], name: str) -> list[_Servi
     for moment in moments:
         known = moment.brief("services")
         if name not in known:
-            row = moment.rows.get(name)
-            busy = row.busy if row is not None and row.completed_per_second >= 1 else None
-            known[name] = (row.size, busy / row.completed_per_second) if row is not None and busy else None
+            done = value_of(moment.rows, name, "completed_per_second")
+            busy = value_of(moment.rows, name, "busy") if done is not None and done >= 1 else None
+            known[name] = (value_of(moment.rows, name, "size"), busy / done) if busy else None
         service: _Service | None = known[name]
         if service is not None:
             found.append(service)
@@ -130,7 +131,8 @@ def full(moment: Moment[DiskActivity], busy: float) -> frozenset[str]:
     """Return the devices that were busy all through a sample, cached because ten windows use it."""
     known: tuple[float, frozenset[str]] | None = moment.memo.get("saturated")
     if known is None or known[0] != busy:
-        rows = (row for key in moment.rows if (row := moment.rows.get(key)) is not None)
-        full = [row.device for row in rows if row.busy is not None and row.busy >= busy and row.completed_per_second]
+        figures = (values_of(moment.rows, name) for name in ("device", "busy", "completed_per_second"))
+        rows = zip(*figures, strict=True)
+        full = [name for name, share, done in rows if share is not None and share >= busy and done]
         known = moment.memo["saturated"] = busy, frozenset(full)
     return known[1]
