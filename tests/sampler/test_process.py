@@ -481,7 +481,7 @@ if {end!r} == "kill":
 
         def listed(pid: int) -> dict[int, int]:
             asked[pid] += 1
-            return {first.pid: pid} if asked[pid] <= 2 else {each: pid for each in (first.pid, second.pid)}
+            return {first.pid: pid} if asked[pid] <= 2 else dict.fromkeys((first.pid, second.pid), pid)
 
         monkeypatch.setattr(descendants, "descendants", listed)
         descendants.end_descendants(os.getpid())
