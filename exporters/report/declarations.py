@@ -10,14 +10,14 @@ from __future__ import annotations
 import enum
 import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
 from msgspec import NODEFAULT, Struct
 from msgspec.structs import fields
 
-from sdstop.core.absence import QUIET, Call, End, NothingFound, ReadIfPresent
+from sdstop.core.absence import QUIET, Call, End, IfPresent, NothingFound
 from sdstop.core.collector import Collector
 from sdstop.core.host import Absent, Denied, Failed, Host, LogPart, Malformed, Output, Reply, TimedOut, Unreadable
 
@@ -98,17 +98,16 @@ class _Text:
         raise TypeError(f"{module}: {path} cannot be written: {value!r}")
 
     def _field(self, value: Struct, name: str, module: str, path: str) -> str:
-        """Return the text of a field's value; that of `read` has the calls of the source on a node without it."""
+        """Return the text of a field's value; those of a source have its calls on a node without it."""
         text = self.of(getattr(value, name), module, path)
-        if not isinstance(value, Collector) or name != "read":
-            return text
-        found = absence(value)
+        function = getattr(value, name) if isinstance(value, Collector) and name in {"read", "fingerprint"} else None
+        found = None if function is None else absence(function)
         if found is None:
             return text
         told, untold, passes = found
-        self.name_of(ReadIfPresent)
+        self.name_of(IfPresent)
         courses = self.of((told, untold), module, path)
-        return f"ReadIfPresent({text}, {courses}, {self.of(passes, module, path)})"
+        return f"IfPresent({text}, {courses}, {self.of(passes, module, path)})"
 
     def _later(self, function: Any, module: str, path: str) -> str:
         """Return the text of a function: its name, or the path to it; the first path where several lead to it."""
@@ -205,20 +204,20 @@ _DETAIL = "no\x00thing"
 """Detail of errors that no source has in its own."""
 
 
-def absence(collector: Collector) -> tuple[NothingFound, NothingFound, tuple[type[Unreadable], ...]] | None:
-    """Return the calls of a source on a node that has nothing of it, where that is recorded and where it is not.
+def absence(function: Callable[[Host], Any]) -> tuple[NothingFound, NothingFound, tuple[type[Unreadable], ...]] | None:
+    """Return the calls of a source's function on a node without it, where that is recorded and where it is not.
 
     Also the errors of the first call that can fail that it passes on at once. None if the calls cannot be repeated,
     or if the source has rows nevertheless.
     """
-    told, untold = (_course(collector, _Nothing(recorded=recorded)) for recorded in (True, False))
+    told, untold = (_course(function, _Nothing(recorded=recorded)) for recorded in (True, False))
     if told is None or untold is None or not _is_alike(told, untold):
         return None
     passes = []
     for kind in (Denied, Failed, TimedOut):
         host = _Nothing(recorded=True, first=kind)
         try:
-            list(collector.read(host))
+            _result(function, host)
         except (Unreadable, Malformed, _Untold) as error:
             if isinstance(error, kind) and host.errors[-1] is error:
                 passes.append(kind)
@@ -231,9 +230,16 @@ def _is_alike(told: NothingFound, untold: NothingFound) -> bool:
     return bool(told.calls) and told.calls[: first + 1] == untold.calls[: first + 1]
 
 
-def _course(collector: Collector, host: _Nothing) -> NothingFound | None:
+def _result(function: Callable[[Host], Any], host: Host) -> Any:
+    """Return the result of a function; rows, which may be made when they are asked for, as a tuple."""
+    found = function(host)
+    return tuple(found) if isinstance(found, list | Iterator) else found
+
+
+def _course(function: Callable[[Host], Any], host: _Nothing) -> NothingFound | None:
     try:
-        if list(collector.read(host)):
+        value = _result(function, host)
+        if not isinstance(value, tuple) or any(isinstance(row, Struct) for row in value):
             return None
     except Absent as error:
         own = next((place for place, known in enumerate(host.errors) if known is error), -1)
@@ -244,5 +250,5 @@ def _course(collector: Collector, host: _Nothing) -> NothingFound | None:
     except (Unreadable, Malformed, _Untold):
         return None
     else:
-        end = End()
+        end = End(value=value)
     return NothingFound(tuple(host.calls), end)

@@ -93,6 +93,10 @@ class CommandRunner:
         if locked:
             self._lock.release()
 
+    def lacks(self, program: str) -> bool:
+        """Return whether a program is not installed."""
+        return self._find(program) is None
+
     def _find(self, name: str) -> str | None:
         places = (Path(folder, name) for folder in self._path)
         return next((str(place) for place in places if place.is_file()), None)
