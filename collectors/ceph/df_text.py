@@ -51,7 +51,8 @@ def parse(text: str, key: str) -> Iterator[ClusterPool]:
             name = f"class {row['name']}" if part == "raw" else row["name"]
             yield ClusterPool(
                 cluster=KIND, pool=name, kind=POOLS, ident=row["name"], area=None, copies=None, capacity=None,
-                used=None, spare=None, spare_ratio=None, filled=float(row["share"]) / _PERCENT, near_full=_NEAR, full=_FULL, domains=None, largest=None, largest_domain=None, degraded=None, failed=None, origin=key,
+                used=None, spare=None, spare_ratio=None, filled=float(row["share"]) / _PERCENT, near_full=_NEAR,
+                full=_FULL, domains=None, largest=None, largest_domain=None, degraded=None, failed=None, origin=key,
                 statistics=key,
             )  # fmt: skip
 

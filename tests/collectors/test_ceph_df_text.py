@@ -32,9 +32,7 @@ def test_ceph_14_has_no_number_of_placement_groups() -> None:
     assert [(row.pool, row.filled) for row in parse(text, "k")] == [("class hdd", 0.5), ("rbd", 0.12)]
 
 
-@pytest.mark.parametrize(
-    "line", ["rbd 3 64 38 GiB\n", "rbd 3 64 38 GiB 9.80k 114 GiB 99.10 350 MiB N/A N/A\n", "what?\n"]
-)
+@pytest.mark.parametrize("line", ["rbd 3 64 38 GiB\n", "rbd 3 64 38 GiB 9.80k 114 GiB 99.10 350 MiB N/A\n", "what?\n"])
 def test_other_lines_are_malformed(line: str) -> None:
     with pytest.raises(Malformed):
         list(parse(f"{HEAD}{RAW.format(50, 50)}{POOLS}{line}", "k"))
