@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import json
 import math
 import tarfile
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from sdstop.analysis.members.column import Second, StripeColumn, StripeLimits, StripeMember
+from sdstop.analysis.members.laggard import sudden
 from sdstop.analysis.members.stripe import StripePattern, Verdict, judge
 from tests.arrays import SAS_15K, SATA_7200, ArraySpec, Clones, Level, Media, Random, member_name, simulate
 from tests.arrays.measure import member, rows, seconds
@@ -441,6 +443,21 @@ def test_any_seconds_get_a_verdict_whose_numbers_are_numbers(
     if verdict.top_share is not None:
         assert 1 - 1e-9 <= verdict.top_share <= verdict.columns + 1e-9
     assert (verdict.kind is StripePattern.SLOW) is (verdict.wait is not None)
+
+
+def test_judged_seconds_are_freed_at_once() -> None:
+    """A thousand disks have 22 of them a second: left to the garbage collector, those of minutes would stay."""
+    gc.collect()
+    gc.disable()
+    try:
+        for make in (moving, even, lambda column, _: disk(column, wait=0.3 if column == 2 else None)):
+            seconds = run(make)
+            judged(seconds)
+            sudden(seconds, StripeLimits(), rotational=True, mirrored=False, without=frozenset())
+            del seconds
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
 
 
 @settings(max_examples=40, deadline=None)

@@ -85,21 +85,22 @@ UNKNOWN = -math.inf
 class SecondWaits:
     """Waits of the members that completed enough requests of one type in one second; the shortest and the longest.
 
-    `places` are those of the members in the second, None if it is all of them; the waits are in the same order.
+    `places` are those of the members among all of the second, None if it is all of them; the waits are in the same
+    order. It is kept with its second, which it must therefore not refer to: it would be garbage that is in a cycle.
     """
 
-    __slots__ = ("_disks", "_ranked", "longest", "names", "places", "requests", "second", "shortest", "waits")
+    __slots__ = ("_disks", "_ranked", "longest", "members", "names", "places", "requests", "shortest", "waits")
 
     def __init__(
         self,
         requests: RequestType,
-        second: Second,
+        members: MemberColumns,
         places: Sequence[int] | None,
         names: tuple[str, ...],
         waits: tuple[float, ...],
     ) -> None:
         """Keep waits and names."""
-        self.requests, self.second, self.places = requests, second, places
+        self.requests, self.members, self.places = requests, members, places
         self.names, self.waits = names, waits
         self.shortest, self.longest = min(waits, default=0.0), max(waits, default=0.0)
         self._disks: Mapping[str, StripeMember] | None = None
@@ -109,7 +110,7 @@ class SecondWaits:
     def disks(self) -> Mapping[str, StripeMember]:
         """The members by name, made when they are asked for: few groups have an outlier."""
         if self._disks is None:
-            members = self.second.once("members", self.second.members.each)
+            members = self.members.each()
             kept = members if self.places is None else [members[place] for place in self.places]
             self._disks = dict(zip(self.names, kept, strict=True))
         return self._disks
@@ -119,7 +120,7 @@ class SecondWaits:
         """The waits of all members of the second, UNKNOWN for the others."""
         if self.places is None:
             return self.waits
-        found = [UNKNOWN] * len(self.second.members.names)
+        found = [UNKNOWN] * len(self.members.names)
         for place, wait in zip(self.places, self.waits, strict=True):
             found[place] = wait
         return found
@@ -163,7 +164,7 @@ def _answered(second: Second, requests: RequestType, least: float, without: Abst
     names, rates, waits = members.names, requests.rates(members), requests.waits(members)
     distinct = second.once("distinct", lambda: len(frozenset(names)) == len(names))
     if not without and least > 0 and distinct and min(rates, default=0.0) >= least and None not in waits:
-        return SecondWaits(requests, second, None, names, tuple([wait or 0.0 for wait in waits]))
+        return SecondWaits(requests, members, None, names, tuple([wait or 0.0 for wait in waits]))
     found = {
         name: (place, wait)
         for place, (name, rate, wait) in enumerate(zip(names, rates, waits, strict=True))
@@ -171,7 +172,7 @@ def _answered(second: Second, requests: RequestType, least: float, without: Abst
     }
     kept = tuple(found.values())
     places, known = [place for place, _ in kept], tuple([wait for _, wait in kept])
-    return SecondWaits(requests, second, places, tuple(found), known)
+    return SecondWaits(requests, members, places, tuple(found), known)
 
 
 def are_even(rows: Sequence[SecondWaits], times: float, excess: float) -> bool:
@@ -209,8 +210,8 @@ def has_outlier(rows: Sequence[SecondWaits], times: float, excess: float, least:
     The median of a member is that of the seconds in which it has a wait, at least `least`. Without names,
     and thus cheap: nearly all groups have no outlier. Of three members and fewer True, which proves nothing.
     """
-    first = rows[0].second.members.names
-    if any(names is not first and names != first for names in (row.second.members.names for row in rows)):
+    first = rows[0].members.names
+    if any(names is not first and names != first for names in (row.members.names for row in rows)):
         return True
     medians = []
     for waits in map(sorted, zip(*(row.padded for row in rows), strict=True)):

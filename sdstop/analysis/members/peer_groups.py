@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
@@ -49,6 +50,7 @@ from sdstop.analysis.members.unjudged import (
 )
 from sdstop.collectors.block.readings import BlockDevice
 from sdstop.collectors.md.readings import Array
+from sdstop.core.averages import median
 from sdstop.core.history import Moment, Window
 from sdstop.core.joins import GroupKind
 from sdstop.core.peer_group import PeerGroup
@@ -181,7 +183,9 @@ def _of_pattern(
     even = len(seconds) == len(moments) > 0 and is_even(layout, moments, limits, rotational=rotational)
     early = () if even else sudden_members(window, judged, seconds, limits)
     if len(seconds) < fewest:
-        return replace(no(f"collecting data: {len(seconds)} of {fewest:g} samples of every member"), slow=early)
+        sign = "" if even else _lags(seconds, limits)
+        seen = f"collecting data: {len(seconds)} of {fewest:g} samples of every member"
+        return replace(no(seen), slow=early, sign=sign)
     none: tuple[Sequence[Second], tuple[Laggard, ...], str] = seconds, (), ""
     longer, slow, lately = none if even else slow_members(window, judged, seconds, limits, early)
     verdict = None
@@ -195,6 +199,33 @@ def _of_pattern(
         reason = f"{silent} completes nothing, so its queue cannot be measured"
         return replace(no(reason), seconds=(), verdict=None)
     return judged
+
+
+_SIGNS = 5
+"""Fewest samples in a row that show a sign."""
+_SHORT = 0.02
+"""Seconds of a wait that is none."""
+
+
+def _lags(seconds: Sequence[Second], limits: StripeLimits) -> str:
+    """Return the member whose wait is above the multiple of a slow one in every sample; "" for none."""
+    if len(seconds) < _SIGNS:
+        return ""
+    found: set[str] | None = None
+    for second in seconds:
+        waits = {
+            member.name: max(known)
+            for column in second.columns
+            for member in column.members
+            if (known := [wait for wait in (member.read_wait, member.write_wait, member.any_wait) if wait is not None])
+        }
+        late = set()
+        for name, wait in waits.items():
+            peers = median([other for each, other in waits.items() if each != name] or [math.inf])
+            if wait >= max(_SHORT, limits.slow_wait * peers):
+                late.add(name)
+        found = late if found is None else found & late
+    return min(found or {""})
 
 
 def _coarse(moments: Sequence[Moment[DiskActivity]]) -> float | None:

@@ -36,12 +36,14 @@ def verdicts(window: Window, groups: Sequence[JudgedGroup], limits: Limits) -> I
         subjects = (judged.name,) if upper is not None else judged.layout.names
         members = len(judged.layout.names)
         gap = Gap.EARLY if judged.slow_unchecked.startswith("collecting data") else Gap.OPEN
-        gap = Gap.FAULTY if judged.slow_unchecked.endswith(NO_ROW) else gap
+        gap = Gap.FAULTY if judged.slow_unchecked.endswith(NO_ROW) else Gap.SIGNS if judged.sign else gap
         if judged.slow:
             for laggard in judged.slow:
                 yield _slow(window, judged, laggard, limits)
         elif judged.slow_unchecked:
-            yield from unchecked(subjects, judged.slow_unchecked, calm=not judged.striped, gap=gap)
+            why = f"{judged.sign} waits far longer; " if judged.sign else ""
+            calm = not judged.striped and not judged.sign
+            yield from unchecked(subjects, f"{why}{judged.slow_unchecked}", calm=calm, gap=gap)
         elif members < FEWEST and not judged.mirrored:
             yield from unchecked(subjects, f"too few members ({members}) to identify a slow one", calm=True)
         else:
