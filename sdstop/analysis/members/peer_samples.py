@@ -116,6 +116,13 @@ def holds_since(
     return since <= moments[0].started
 
 
+def is_of(second: Second, layout: GroupColumns, moment: Moment[DiskActivity]) -> bool:
+    """Return whether these figures of a group are those of a sample."""
+    seconds: _Seconds = moment.memo.get(_SECONDS, {})
+    known = seconds.get(layout.key)
+    return known is not None and known[1] is second
+
+
 def forget(window: Window, layout: GroupColumns, kept: int) -> None:
     """Drop the group's cached figures from samples before the last `kept`: they are large and not used again."""
     moments = window.moments(DiskActivity)
