@@ -166,6 +166,11 @@ class Columns(Mapping[Hashable, Reading]):
         """Return the rows, each made when it is reached."""
         return _Values(self)
 
+    @property
+    def most(self) -> int:
+        """Maximum number of rows, known without working them out."""
+        return len(self.index)
+
     def age(self) -> None:
         """Drop what can be worked out again: the table will seldom be read."""
 

@@ -232,7 +232,7 @@ def age(
     for table in tables.values():
         if isinstance(table, DerivedRows) and table.most >= large:
             table.age([*before, *done])
-        elif isinstance(table, Columns) and len(table) >= large:
+        elif isinstance(table, Columns) and table.most >= large:
             table.age()
     return done or before
 

@@ -66,6 +66,11 @@ class DiskRates(Columns):
         self.index = index
         return getattr(self, name)
 
+    @property
+    def most(self) -> int:
+        """Number of devices in the later sample."""
+        return len(self._after.index)
+
     def column(self, name: str) -> Sequence[Any]:
         """Return the values of a field, in the order of the rows. Raises KeyError."""
         known = self._columns.get(name)

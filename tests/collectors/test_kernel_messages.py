@@ -205,7 +205,8 @@ timeout nvme1 | nvme nvme1: I/O 512 (I/O Cmd) QID 3 timeout, reset controller
 timeout nvme1 | nvme nvme1: I/O tag 51 (a033) opcode 0x2 (I/O Cmd) QID 3 timeout, aborting req_op:READ(0) size:4096
 missed-interrupt nvme1 | nvme nvme1: I/O 512 QID 3 timeout, completion polled
 timeout nvme1 | nvme nvme1: queue 2: timeout request 0x11 type 4
-controller-reset nvme1 | nvme nvme1: controller is down; will reset: CSTS=0xffffffff, PCI_STATUS=0x10
+pcie-fatal nvme1 | nvme nvme1: controller is down; will reset: CSTS=0xffffffff, PCI_STATUS=0x10
+controller-reset nvme1 | nvme nvme1: controller is down; will reset: CSTS=0x3, PCI_STATUS=0x10
 controller-reset nvme1 | nvme nvme1: resetting controller
 controller-fault nvme1 | nvme nvme1: Device not ready; aborting reset, CSTS=0x1
 device-gone nvme1 | nvme nvme1: Removing after probe failure status: -19
