@@ -73,7 +73,7 @@ _DISKS = (
 
 
 def _states(text: str, known: Sequence[str]) -> tuple[str, str] | None:
-    """Return the states of this host and its only peer; None if they are not known ones of a pair."""
+    """Return the states of this host and its only peer; None for unknown states."""
     both = _BOTH.fullmatch(text)
     if both is not None:
         return (both["state"], both["state"]) if both["state"] in known else None
