@@ -34,7 +34,7 @@ def waiting(name: str) -> IfPresent:
     """Return `read` of a source that nothing has imported so far."""
     read = INDEXED[name].read
     assert isinstance(read, IfPresent)
-    return IfPresent(read._function, read._courses, read._passes)
+    return IfPresent(read._function, read._courses, read._passes, tuple(read._own))
 
 
 def result(read: Any, host: EvidenceHost, collector: Collector) -> tuple[object, ...]:
@@ -185,10 +185,10 @@ def test_the_course_depends_on_whether_absence_is_recorded() -> None:
             host.read("/proc/two")
         return ()
 
-    told, untold, passes = absence(one) or (COURSE, COURSE, ())
+    told, untold, passes, own = absence(one) or (COURSE, COURSE, (), ())
     assert (told.calls, told.end) == ((Call("read", ("/proc/one",)),), End(-1, "/proc/one", "not loaded"))
     assert (untold.calls, untold.end) == ((Call("read", ("/proc/one",)), Call("read", ("/proc/two",))), End(1))
-    assert passes == PASSES
+    assert (passes, own) == (PASSES, ())
 
 
 def test_a_source_without_such_a_course_is_imported_at_once() -> None:
