@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from sys import intern
 from typing import Any, NamedTuple
+
+import msgspec
 
 from sdstop.core.collector import LIVE, Collector, Need
 from sdstop.core.columns import Batch, packed
@@ -33,8 +34,8 @@ _PARTITION = 7
 """Fields of a partition before 2.6.25."""
 _BEGUN = expression(rb"^[ \t]*\d{1,10}[ \t]+\d{1,10}[ \t]+([a-zA-Z][\w!.-]{0,60})\b[^\n]*", re.MULTILINE)
 
-_decoded = json.JSONDecoder().decode
-"""Parses the numbers of all rows at once, in half the time of calling int() on each."""
+_decoded = msgspec.json.Decoder(list[list[int]]).decode
+"""Parses the numbers of all rows at once, in a third of the time of calling int() on each."""
 
 
 def parse(data: bytes) -> Iterator[Disk]:
@@ -160,8 +161,8 @@ def _numbers(rests: list[bytes]) -> Sequence[list[int] | None]:
     """Return the numbers after each device name, None for rows with anything but numbers."""
     if _plain(b" ".join(rests)):
         try:
-            found: list[list[int]] = _decoded(f"[[{b'],['.join(rests).decode().replace(' ', ',')}]]")
-        except ValueError:  # repeated spaces or leading zeros: not kernel output, but still valid
+            found = _decoded(b"[[%b]]" % b"],[".join(rests).replace(b" ", b","))
+        except msgspec.MsgspecError:  # repeated spaces or leading zeros: not kernel output, but still valid
             pass
         else:
             return found if rests else []

@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
@@ -104,10 +104,10 @@ class _Text:
         found = None if function is None else absence(function)
         if found is None:
             return text
-        told, untold, passes = found
+        told, untold, passes, own = found
         self.name_of(IfPresent)
-        courses = self.of((told, untold), module, path)
-        return f"IfPresent({text}, {courses}, {self.of(passes, module, path)})"
+        given = ", ".join(self.of(value, module, path) for value in ((told, untold), passes, *([own] if own else [])))
+        return f"IfPresent({text}, {given})"
 
     def _later(self, function: Any, module: str, path: str) -> str:
         """Return the text of a function: its name, or the path to it; the first path where several lead to it."""
@@ -129,12 +129,13 @@ _MOST_CALLS = 64
 class _Nothing(Host):
     """Host that has nothing: notes the calls, and raises Absent."""
 
-    def __init__(self, *, recorded: bool, first: type[Unreadable] = Absent) -> None:
-        """`first` is the error of the first call that can fail."""
+    def __init__(self, *, recorded: bool, first: type[Unreadable] = Absent, known: Collection[str] = ()) -> None:
+        """`first` is the error of the first call that can fail; `known` are commands that were recorded as absent."""
         self.calls: list[Call] = []
         self.errors: list[Unreadable | None] = []
         self._recorded = recorded
         self._first = first
+        self._known = known
 
     def _note(self, method: str, *given: Any) -> None:
         if len(self.calls) == _MOST_CALLS:
@@ -175,11 +176,12 @@ class _Nothing(Host):
 
     def recorded(self, program: str) -> list[str]:
         self._note("recorded", program)
-        return []
+        return sorted(known for known in self._known if known.startswith(f"{program} "))
 
     def recorded_texts(self, program: str, shows: Callable[[str], bool]) -> list[str]:
         del shows  # it is not asked where no output of the program is recorded
-        return self.recorded(program)
+        self._note("recorded_texts", program)
+        return []
 
     def rests(self, what: str) -> bool:
         self._note("rests", what)
@@ -204,11 +206,14 @@ _DETAIL = "no\x00thing"
 """Detail of errors that no source has in its own."""
 
 
-def absence(function: Callable[[Host], Any]) -> tuple[NothingFound, NothingFound, tuple[type[Unreadable], ...]] | None:
+_Absence = tuple[NothingFound, NothingFound, tuple[type[Unreadable], ...], tuple[str, ...]]
+
+
+def absence(function: Callable[[Host], Any]) -> _Absence | None:
     """Return the calls of a source's function on a node without it, where that is recorded and where it is not.
 
-    Also the errors of the first call that can fail that it passes on at once. None if the calls cannot be repeated,
-    or if the source has rows nevertheless.
+    Also the errors of the first call that can fail that it passes on at once, and the commands that it runs and whose
+    record changes nothing. None if the calls cannot be repeated, or if the source has rows nevertheless.
     """
     told, untold = (_course(function, _Nothing(recorded=recorded)) for recorded in (True, False))
     if told is None or untold is None or not _is_alike(told, untold):
@@ -221,7 +226,21 @@ def absence(function: Callable[[Host], Any]) -> tuple[NothingFound, NothingFound
         except (Unreadable, Malformed, _Untold) as error:
             if isinstance(error, kind) and host.errors[-1] is error:
                 passes.append(kind)
-    return told, untold, tuple(passes)
+    ran = tuple(dict.fromkeys(" ".join(call.given[0]) for call in told.calls if call.method == "run"))
+    same = ran and all(
+        _asked(_course(function, _Nothing(recorded=recorded, known=ran))) == _asked(course)
+        for recorded, course in ((True, told), (False, untold))
+    )
+    return told, untold, tuple(passes), ran if same else ()
+
+
+def _asked(course: NothingFound | None) -> object:
+    """Return the calls of a course beside those for recorded commands, and its end."""
+    if course is None:
+        return None
+    end = course.end
+    asked = [call for call in course.calls if not call.method.startswith("recorded")]
+    return asked, course.calls[end.call] if end.call >= 0 else None, end.key, end.detail, end.recorded, end.value
 
 
 def _is_alike(told: NothingFound, untold: NothingFound) -> bool:

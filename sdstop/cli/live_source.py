@@ -9,8 +9,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from sdstop.cli.config import Config
 from sdstop.cli.problem import Problem
+from sdstop.cli.settings import Config
 from sdstop.cli.usage import DASHBOARD
 from sdstop.cli.watch import Watch
 from sdstop.core.absence import import_common

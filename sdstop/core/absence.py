@@ -45,7 +45,8 @@ class End(Struct, frozen=True):
     def result(self, errors: dict[int, Absent]) -> Any:
         """Return the value, or raise Absent."""
         if self.call >= 0 and not self.key:
-            raise errors[self.call]
+            error = errors[self.call]
+            raise Absent(error.key, error.detail, recorded=error.recorded)
         if self.key:
             detail = errors[self.call].detail if self.call >= 0 else self.detail
             raise Absent(self.key, detail, recorded=self.recorded)
@@ -62,18 +63,24 @@ class NothingFound(Struct, frozen=True):
 class IfPresent:
     """Function of a source, `read` or `fingerprint`, that is imported when the host has something for it."""
 
-    __slots__ = ("_courses", "_function", "_imported", "_passes")
+    __slots__ = ("_courses", "_function", "_imported", "_own", "_passes")
 
     def __init__(
-        self, function: Later, courses: tuple[NothingFound, NothingFound], passes: tuple[type[Unreadable], ...]
+        self,
+        function: Later,
+        courses: tuple[NothingFound, NothingFound],
+        passes: tuple[type[Unreadable], ...],
+        own: tuple[str, ...] = (),
     ) -> None:
         """Keep the courses where absence is recorded, and where nothing is recorded; both begin alike.
 
-        `passes`: such errors of the first call that can fail end the source at once, and are its own.
+        `passes`: such errors of the first call that can fail end the source at once, and are its own. `own`: recorded
+        commands that change nothing by being known, because the source runs them itself.
         """
         self._function = function
         self._courses = courses
         self._passes = passes
+        self._own = frozenset(own)
         self._imported = False
 
     def __call__(self, host: Host) -> Any:
@@ -95,6 +102,14 @@ class IfPresent:
         """Import the source and return its function."""
         return self._function.imported()
 
+    def _is_answered(self, host: Host, call: Call) -> bool:
+        """Return whether a call finds something. Raises the errors of hosts."""
+        if call.method == "recorded":
+            return not self._own.issuperset(host.recorded(call.given[0]))
+        if call.method == "recorded_texts":
+            return bool(host.recorded_texts(call.given[0], _any))
+        return bool(getattr(host, call.method)(*call.given)) or call.method not in QUIET
+
     def _absent(self, host: Host) -> tuple[End, dict[int, Absent]] | None:
         """Return how the source ends without being imported, and the errors so far; None if it must be imported.
 
@@ -109,14 +124,15 @@ class IfPresent:
             if live and call.method in _COSTLY and not _is_lacking(host, call):
                 return None
             try:
-                if getattr(host, call.method)(*call.given) or call.method not in QUIET:
+                if self._is_answered(host, call):
                     return None
             except Absent as error:
                 if not error.recorded and not errors:
                     course = untold
                 elif error.recorded is (course is untold) and told != untold:
                     return None  # some of it is recorded
-                errors[place] = error
+                errors[place] = error.with_traceback(None)  # its frames have these errors: a cycle of garbage
+                error.__cause__ = error.__context__ = None
             except Unreadable as error:
                 if isinstance(error, self._passes) and not errors:
                     raise
@@ -125,11 +141,15 @@ class IfPresent:
         return course.end, errors
 
 
+def _any(_: str) -> bool:
+    return True
+
+
 def _is_lacking(host: Host, call: Call) -> bool:
     return call.method != "answer" and host.lacks(call.given[0][0] if call.method == "run" else "http")
 
 
-QUIET = frozenset({"recorded", "rests", "rest"})
+QUIET = frozenset({"recorded", "recorded_texts", "rests", "rest"})
 """Methods that return a false value where there is nothing; the others raise Absent."""
 
 

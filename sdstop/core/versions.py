@@ -19,6 +19,7 @@ from functools import lru_cache
 from itertools import accumulate, pairwise, repeat
 from operator import sub
 
+import msgspec
 from msgspec import Struct
 
 from sdstop.core.expression import expression
@@ -191,10 +192,19 @@ def _numbers(text: bytes, *, padded: bool) -> array[int] | None:
     """Return the numbers of a text, None if one has too many digits for 62 bits, which leaves room for differences."""
     tokens = text.translate(_BLANKED).split()
     try:
-        found = array("q", [int(b"1" + token) for token in tokens] if padded else map(int, tokens))
+        found = array("q", [int(b"1" + token) for token in tokens] if padded else _decoded(tokens))
     except (OverflowError, ValueError):
         return None
     return found if not found or max(found) < 1 << 62 else None
+
+
+def _decoded(tokens: Sequence[bytes]) -> Sequence[int]:
+    """Return numbers; of JSON, which has no leading zeros, they are read in half the time. Raises ValueError."""
+    try:
+        found: list[int] = msgspec.json.decode(b"[" + b",".join(tokens) + b"]", type=list[int])
+    except msgspec.MsgspecError:
+        return list(map(int, tokens))
+    return found
 
 
 def _form(text: bytes, *, padded: bool) -> bytes:

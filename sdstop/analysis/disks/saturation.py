@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from typing import Any
 
 from msgspec import Struct
 
@@ -79,14 +80,16 @@ def saturated(
 def times_its_past(window: Window, moments: Sequence[Moment[DiskActivity]], name: str) -> float | None:
     """Return a device's service time as a multiple of the one before these samples, None if that is unknown."""
     every = window.moments(DiskActivity)
-    return _times(_services(moments, name), _services(every[: len(every) - len(moments)], name), _PAST)
+    past = every[: len(every) - len(moments)]
+    return _times(_services(_caches(moments), name), _services(_caches(past), name), _PAST)
 
 
 def times_its_peers(moments: Sequence[Moment[DiskActivity]], name: str, peers: Sequence[str]) -> float | None:
     """Return a device's service time as a multiple of its peers' median, None if fewer than two complete requests."""
-    others = [found for peer in peers if peer != name and len(found := _services(moments, peer)) >= _PAST]
+    caches = _caches(moments)
+    others = [found for peer in peers if peer != name and len(found := _services(caches, peer)) >= _PAST]
     every = [service for found in others for service in found]
-    return _times(_services(moments, name), every, 2 * _PAST) if len(others) > 1 else None
+    return _times(_services(caches, name), every, 2 * _PAST) if len(others) > 1 else None
 
 
 _Service = tuple[float | None, float]
@@ -102,14 +105,21 @@ def _times(found: Sequence[_Service], others: Sequence[_Service], fewest: int) -
     return median(took for _, took in found) / median(alike) if len(alike) >= fewest else None
 
 
-def _services(moments: Sequence[Moment[DiskActivity]], name: str) -> list[_Service]:
+_Caches = list[tuple[Moment[DiskActivity], dict[Hashable, Any]]]
+"""Samples, each with the services that are known of its devices."""
+
+
+def _caches(moments: Sequence[Moment[DiskActivity]]) -> _Caches:
+    return [(moment, moment.brief("services")) for moment in moments]
+
+
+def _services(caches: _Caches, name: str) -> list[_Service]:
     """Return the samples of a device in which it completed at least one request a second and was busy.
 
     Cached with each sample, because the windows of the next seconds ask for them: rows of old samples are not.
     """
     found = []
-    for moment in moments:
-        known = moment.brief("services")
+    for moment, known in caches:
         if name not in known:
             done = value_of(moment.rows, name, "completed_per_second")
             busy = value_of(moment.rows, name, "busy") if done is not None and done >= 1 else None

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 import operator
+from array import array
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
@@ -75,8 +76,21 @@ def recent(window: Window, seconds: float, fewest: float) -> list[Moment[DiskAct
 
 def seconds_of(layout: GroupColumns, moments: Sequence[Moment[DiskActivity]]) -> tuple[Second, ...]:
     """Return a group's figures in each sample that has all of its members."""
-    found = (_second(layout, moment) for moment in moments)
-    return tuple([second for second in found if second is not None])
+    key, columns = layout.key, layout.columns
+    found = []
+    for moment in moments:
+        seconds: _Seconds | None = moment.memo.get(_SECONDS)
+        known = None if seconds is None else seconds.get(key)
+        if known is None or known[0] != columns:
+            known = _second(layout, moment)
+        if known[1] is not None:
+            found.append(known[1])
+    return tuple(found)
+
+
+_SECONDS = "seconds of groups"
+_Seconds = dict[Hashable, tuple["Columns", Second | None]]
+"""Figures of groups in one sample by the key of the group, with the columns that they are of."""
 
 
 def holds_since(
@@ -103,21 +117,27 @@ def holds_since(
     return since <= moments[0].started
 
 
+def is_of(second: Second, layout: GroupColumns, moment: Moment[DiskActivity]) -> bool:
+    """Return whether these figures of a group are those of a sample."""
+    seconds: _Seconds = moment.memo.get(_SECONDS, {})
+    known = seconds.get(layout.key)
+    return known is not None and known[1] is second
+
+
 def forget(window: Window, layout: GroupColumns, kept: int) -> None:
     """Drop the group's cached figures from samples before the last `kept`: they are large and not used again."""
-    key = "second", layout.key
-    for moment in reversed(window.moments(DiskActivity)[:-kept]):
-        if moment.memo.pop(key, None) is None:
+    moments = window.moments(DiskActivity)
+    for place in range(len(moments) - kept - 1, -1, -1):
+        seconds: _Seconds = moments[place].memo.get(_SECONDS, {})
+        if seconds.pop(layout.key, None) is None:
             break
 
 
-def _second(layout: GroupColumns, moment: Moment[DiskActivity]) -> Second | None:
+def _second(layout: GroupColumns, moment: Moment[DiskActivity]) -> tuple[Columns, Second | None]:
     """Return the group's figures in one sample, cached with the sample because ten windows use it."""
-    known: tuple[Columns, Second | None] | None = moment.memo.get(("second", layout.key))
-    if known is None or known[0] != layout.columns:
-        known = layout.columns, _read(layout, cast("Rows", moment.rows))
-        moment.memo["second", layout.key] = known
-    return known[1]
+    seconds: _Seconds = moment.memo.setdefault(_SECONDS, {})
+    known = seconds[layout.key] = layout.columns, _read(layout, cast("Rows", moment.rows))
+    return known
 
 
 _FIGURES = (
@@ -197,9 +217,20 @@ def _block(window: Window, layout: GroupColumns, before: Moment[Disk], after: Mo
     known = blocks.get(layout.key)
     if known is None or known[:2] != (layout.columns, before.started):
         rates = window.once(("rates", before.started, after.started), lambda: _rates(before, after))
-        known = layout.columns, before.started, _read(layout, rates)
+        read = _read(layout, rates)
+        known = layout.columns, before.started, None if read is None else _slim(read)
         blocks[layout.key] = known
     return known[2]
+
+
+def _slim(second: Second) -> Second:
+    """Return the same figures in a third of the memory: blocks are kept for a minute, and read every six seconds."""
+    members = second.members
+    figures: list[Sequence[Any]] = [members.queues, members.busy, members.reads, members.writes]
+    figures += [members.read_bytes, members.write_bytes, members.read_waits, members.write_waits]
+    slim = [values if None in values else array("d", values) for values in figures]
+    made = MemberColumns.in_order([members.names, *slim], members.any_waits)
+    return Second(made, second.legs, second.capacities, second.busy)
 
 
 def _rates(before: Moment[Disk], after: Moment[Disk]) -> Rows:

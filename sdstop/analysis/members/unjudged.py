@@ -30,15 +30,15 @@ def synchronising(window: Window, upper: Thing | None, moments: Sequence[Moment[
     """Return the rebuild or check that ran at any time since the first sample, None if there was none."""
     if upper is None:
         return None
-    start = min((moment.started - (moment.seconds or 0.0) for moment in moments), default=window.now.monotonic)
-    actions = window.once(("actions", start), lambda: _actions(window, start))
+    actions = window.once(("actions", len(moments)), lambda: _actions(window, moments))  # the last ones, of all groups
     if not actions:
         return None
     return actions.get(upper.name) or actions.get(upper.label)
 
 
-def _actions(window: Window, start: float) -> dict[str, str]:
-    """Return the rebuilds and checks by array or pool since a time, the newest of each."""
+def _actions(window: Window, moments: Sequence[Moment[DiskActivity]]) -> dict[str, str]:
+    """Return the rebuilds and checks by array or pool since the first sample, the newest of each."""
+    start = min((moment.started - (moment.seconds or 0.0) for moment in moments), default=window.now.monotonic)
     found: dict[str, str] = {}
     seen: set[int] = set()
     for shot in reversed(window.snapshots):
