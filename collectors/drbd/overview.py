@@ -73,11 +73,7 @@ _DISKS = (
 
 
 def _states(text: str, known: Sequence[str]) -> tuple[str, str] | None:
-<<<<<<< HEAD
-    """Return the states of this host and its only peer; None for others and for more hosts."""
-=======
     """Return the states of this host and its only peer; None for unknown states."""
->>>>>>> main
     both = _BOTH.fullmatch(text)
     if both is not None:
         return (both["state"], both["state"]) if both["state"] in known else None
