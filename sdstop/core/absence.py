@@ -45,7 +45,8 @@ class End(Struct, frozen=True):
     def result(self, errors: dict[int, Absent]) -> Any:
         """Return the value, or raise Absent."""
         if self.call >= 0 and not self.key:
-            raise errors[self.call]
+            error = errors[self.call]
+            raise Absent(error.key, error.detail, recorded=error.recorded)
         if self.key:
             detail = errors[self.call].detail if self.call >= 0 else self.detail
             raise Absent(self.key, detail, recorded=self.recorded)
@@ -130,7 +131,8 @@ class IfPresent:
                     course = untold
                 elif error.recorded is (course is untold) and told != untold:
                     return None  # some of it is recorded
-                errors[place] = error
+                errors[place] = error.with_traceback(None)  # its frames have these errors: a cycle of garbage
+                error.__cause__ = error.__context__ = None
             except Unreadable as error:
                 if isinstance(error, self._passes) and not errors:
                     raise

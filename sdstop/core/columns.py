@@ -142,6 +142,23 @@ class Columns(Mapping[Hashable, Reading]):
         place = self.index.get(key)
         return None if place is None else self.column(name)[place]
 
+    def alike(self, other: Columns) -> Sequence[bool] | None:
+        """Return whether each row equals the one at its place in another table, None if it may have other rows."""
+        if other.index is not self.index or other.family is not self.family:
+            return None
+        found: Sequence[bool] = [True] * len(self.index)
+        for name, column in self._columns.items():
+            before = other.column(name)
+            if before is column:
+                continue
+            if isinstance(column, array) and _form(column) == _form(before):
+                same: Iterable[bool] = map(operator.eq, column, before)
+            else:
+                same = (new is old or (new == old and type(new) is type(old))
+                        for new, old in zip(column, before, strict=True))  # fmt: skip
+            found = list(map(operator.and_, found, same))
+        return found
+
     def at(self, keys: Sequence[Hashable], names: Sequence[str]) -> list[list[Any]]:
         """Return fields of the rows with these keys, field by field; None without such a row."""
         places = list(map(self.index.get, keys))

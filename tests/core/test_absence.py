@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -211,3 +213,20 @@ def test_a_source_without_such_a_course_is_imported_at_once() -> None:
 
     for read in (with_rows, with_defect, with_many_calls, of_its_error):
         assert absence(read) is None
+
+
+def test_an_absent_source_leaves_no_garbage() -> None:
+    """A round has twenty of them; frames in a cycle with their errors would stay until garbage is collected."""
+    names = [name for name, collector in INDEXED.items() if isinstance(collector.read, IfPresent)]
+    reads = [waiting(name) for name in names]
+    host = EvidenceHost.of({})
+    gc.collect()
+    gc.disable()
+    try:
+        for read in reads:
+            with suppress(Absent):
+                read(host)
+            assert not read._imported
+        assert gc.collect() == 0
+    finally:
+        gc.enable()

@@ -179,6 +179,7 @@ def _of_pattern(
     if (alone := parity_alone(judged.array)) is not None:
         return no(f"layout {alone}: one disk holds all parity and gets more requests by design")
     if action:
+        forget(window, layout, len(moments))
         return no(f"{action} running or just finished; its I/O masks the load distribution")
     if uncounted := uncounted_member(window, layout, judged.array, moments):
         return no(uncounted)
