@@ -732,12 +732,19 @@ def heat(shown: Screen, told: Story) -> dict[str, list[int]]:
 
 @functools.cache
 def recorded(name: str) -> list[Frame]:
-    """Take the frames again, from the fixture instead of a node: what the collectors do not read is not there."""
+    """Take the frames again, from the fixture instead of a node: what the collectors do not read is not there.
+
+    Each source runs in the frames in which it ran: what is read twice would look like a node that stands still. Those
+    that did not exist when the story was recorded run in all of them.
+    """
     host = EvidenceHost()
     frames = []
+    known = set[str]().union(*(frame.ran or () for frame in story(name).frames))
     for frame in story(name).frames:
         host.apply(frame.evidence)
-        frames.append(sample(host, BUILTIN, frame.number, frame.taken, frame.monotonic))
+        due = [each for each in BUILTIN if frame.ran is None or each.name in frame.ran or each.name not in known]
+        taken = sample(host, due, frame.number, frame.taken, frame.monotonic)
+        frames.append(replace(taken, ran={**(taken.ran or {}), **(frame.ran or {})}))
     return frames
 
 

@@ -102,8 +102,13 @@ class JudgedGroup(Struct, frozen=True):
         return self.kind is GroupKind.LEGS or pair
 
     def subject(self, member: str) -> str:
-        """Return the subject of a finding on one of the members."""
-        return f"{self.name}/{member}" if self.group is not None and self.group.upper is not None else member
+        """Return the subject of a finding on one of the members.
+
+        The devices of a cluster are called as its other findings call them.
+        """
+        if self.group is None or self.group.upper is None or self.kind is GroupKind.DEVICES:
+            return member
+        return f"{self.name}/{member}"
 
 
 def is_striped(array: Array) -> bool:
