@@ -87,6 +87,11 @@ class ReadIfPresent:
         rows: Iterable[Reading] = self._read(host)
         return rows
 
+    @property
+    def is_imported(self) -> bool:
+        """Whether the host had something for the source so far."""
+        return self._imported
+
     def imported(self) -> Any:
         """Import the source and return its function."""
         return self._read.imported()

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from sdstop.core import later as declared
+from sdstop.core.absence import Call, End, NothingFound, ReadIfPresent
 from sdstop.core.collector import Collector, Need, Question
-from sdstop.core.evidence import Outcome
+from sdstop.core.evidence import Evidence, Frame, Outcome, RunMark
 from sdstop.core.host import Failed, Host
 from sdstop.core.later import REPLACED, Later, later
 from sdstop.core.model import Reading
@@ -20,6 +21,7 @@ from sdstop.node.live import LiveHost
 from sdstop.sampler.runner import sample
 
 NOWHERE = later("sdstop.collectors.nowhere", "function")
+COURSE = NothingFound((Call("read", ("/proc/thing",)),), End(0))
 
 
 @pytest.fixture
@@ -84,3 +86,24 @@ def test_nor_is_an_answer_absent() -> None:
     with pytest.raises(Failed, match="nowhere"):
         host.answer("thing")
     assert [(item.key, item.outcome) for item in host.evidence.values()] == [("answer:thing", Outcome.FAILED)]
+
+
+def test_an_import_that_hangs_in_the_sampler_does_not_hang_the_replay(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = ReadIfPresent(NOWHERE, (COURSE, COURSE), ())
+    collector = Collector("thing", "Thing", read, (), (Need("/proc/thing", "a test"),))
+    replay, evidence = Replay([collector]), (Evidence("/proc/thing", data=b"1\n"),)
+    hanging = Frame(1, 0.0, 0.0, evidence, {"thing": RunMark(0.0)})
+    run = replay.feed(hanging).runs["thing"]
+    assert (run.outcome, run.reason) == (Outcome.TIMEOUT, "still running")
+    assert not read.is_imported
+    monkeypatch.setattr(NOWHERE, "_function", lambda host: [host.read("/proc/thing")][:0])
+    run = replay.feed(Frame(2, 1.0, 1.0, (), {"thing": RunMark(0.0, 1.0)})).runs["thing"]
+    assert (run.outcome, run.keys) == (Outcome.OK, frozenset({"/proc/thing"}))
+
+
+def test_the_path_of_a_read_that_hangs_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(NOWHERE, "_function", lambda host: [host.read("/proc/thing"), host.read("/proc/other")][:0])
+    collector = Collector("thing", "Thing", ReadIfPresent(NOWHERE, (COURSE, COURSE), ()), (), ())
+    evidence = Evidence("/proc/thing", data=b"1\n"), Evidence("/proc/other", Outcome.TIMEOUT, detail="hangs")
+    run = Replay([collector]).feed(Frame(1, 0.0, 0.0, evidence, {"thing": RunMark(0.0)})).runs["thing"]
+    assert (run.outcome, run.reason) == (Outcome.TIMEOUT, "/proc/other: hangs")
