@@ -70,6 +70,7 @@ SOURCES = (
     "ceph.rbd",
     "ceph.cluster",
     "ceph.osds",
+    "ceph.df_text",
     "ceph.local",
     "drbd.resources",
     "pacemaker.cluster",

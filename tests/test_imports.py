@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 import sdstop.collectors
 import sdstop.rules
-from sdstop.core.absence import ReadIfPresent
+from sdstop.core.absence import IfPresent
 from sdstop.core.collector import Collector
 from sdstop.core.finding import NodeRule, Rule
 from sdstop.core.later import Later
@@ -139,12 +139,12 @@ def test_the_index_has_every_source_as_it_is_written(module: str) -> None:
     for written in sdstop.collectors.written(module).values():
         [indexed] = [collector for collector in sdstop.collectors.BUILTIN if collector.name == written.name]
         assert imported(indexed) == written
-        assert isinstance(indexed.read, ReadIfPresent)
+        assert isinstance(indexed.read, IfPresent)
 
 
 def imported(value: Any) -> Any:
     """Return a value of an index with the functions themselves."""
-    if isinstance(value, Later | ReadIfPresent):
+    if isinstance(value, Later | IfPresent):
         return value.imported()
     if isinstance(value, tuple):
         return tuple(map(imported, value))

@@ -180,6 +180,7 @@ def groups(table: Sequence[Row], output: RecordedOutput) -> Iterator[VolumeGroup
         yield VolumeGroup(
             group=name,
             partial=int(attributes[3] == "p") if len(attributes) >= 6 else None,
+            exported_group=int(attributes[2] == "x") if len(attributes) >= 6 else None,
             pvs=whole(row.get("pv_count")),
             lvs=whole(row.get("lv_count")),
             size=size(row.get("vg_size", ""), output),

@@ -96,7 +96,7 @@ def read(host: Host) -> Iterable[Reading]:
     rows = [row for each in paths for row in parse_paths(each.text, each.key)]
     for each in paths:
         if orphans := sum(map(_is_orphan, aligned(each.text.splitlines()))):
-            host.defect(each.key, f"{orphans} paths without a map: local disks, or lost by a map", UNNAMED)
+            host.defect(each.key, f"{orphans} without a map: local disks, or lost by a map", UNNAMED)
     return [*rows, *(row for each in maps for row in parse_maps(each.text, each.key))]
 
 

@@ -159,6 +159,7 @@ class VolumeGroup(Reading, frozen=True, kw_only=True):
 
     group: Annotated[str, Label("Group", "Name of the volume group", names=Name.VOLUME)]
     partial: Annotated[int | None, Metric("Partial", "Whether physical volumes of the volume group are missing")]
+    exported_group: Annotated[int | None, Metric("Exported", "Whether vgexport was run for the group", export=False)]
     pvs: Annotated[int | None, Metric("PVs", "Number of physical volumes", setting=True)]
     lvs: Annotated[int | None, Metric("LVs", "Number of logical volumes", setting=True)]
     size: Annotated[int | None, Metric("Size", "Size of the volume group", "bytes", setting=True)]

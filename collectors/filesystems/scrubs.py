@@ -54,8 +54,8 @@ _STATUS = expression(
 )
 _CLEAN = expression(r"Error summary:\s+no errors found\s*|.* with 0 errors\s*")
 _COUNTS = (
-    expression(r"\s*Corrected:\s+(\d{1,18})\s*|\s*corrected errors: (\d{1,18}), .*"),
-    expression(r"\s*Uncorrectable:\s+(\d{1,18})\s*|.*\buncorrectable errors: (\d{1,18}), .*"),
+    expression(r"(?:Corrected|corrected_errors):\s+(\d{1,18})|corrected errors: (\d{1,18}), .*"),
+    expression(r"(?:Uncorrectable|uncorrectable_errors):\s+(\d{1,18})|.*\buncorrectable errors: (\d{1,18}), .*"),
 )
 _STATES = {"finished after": "finished", "running for": "running", "aborted": "canceled", "interrupted": "running"}
 
@@ -67,7 +67,8 @@ def parse_status(text: str, key: str) -> Iterator[BtrfsScrub]:
       Corrected:      0
       Uncorrectable:  41
 
-    Until 5.1: `corrected errors: 0, uncorrectable errors: 41, unverified errors: 0`. With -d each device has its own.
+    Until 5.1: `corrected errors: 0, uncorrectable errors: 41, unverified errors: 0`. With -d each device has its own;
+    with -R a line for each counter: `uncorrectable_errors: 41`.
     """
     uuid, blocks = "", list[tuple[str, list[str]]]()
     for line in text.splitlines():
@@ -95,7 +96,7 @@ STATUS_TEXT = Form(
     versions="btrfs-progs 3.12 and later",
     goes_on=r"(?:UUID|Scrub \w+|Status|Duration|Time left|ETA|Total to scrub|Bytes scrubbed|Rate|Error summary): .*"
     r"|\s+(?:Corrected|Uncorrectable|Unverified): .*|\s+(?:scrub|total|error|corrected|no stats) .*|\*\*\* WARNING.*"
-    r"|[Ss]crub (?:device|status) .*",
+    r"|[Ss]crub (?:device|status) .*|\s+[a-z_]{5,30}: \d+",
     several=Several.JOINED,
 )
 

@@ -23,7 +23,7 @@ PATTERNS = (
         "reset",
         LogPlace.SCSI,
     ),
-    pattern("diag reset", _CM + r"sending (?:diag|message unit) reset", "controller-reset", LogPlace.CONTROLLER),
+    pattern(" reset", _CM + r"sending (?:diag|message unit) reset", "controller-reset", LogPlace.CONTROLLER),
     pattern("host reset", _CM + r"[Aa]ttempting host reset", "controller-reset", LogPlace.CONTROLLER),
     pattern("non-operational", _CM + r"SAS host is non-operational", "controller-fault", LogPlace.CONTROLLER),
     pattern("fault_state(", _CM + r"fault_state\(0x[0-9a-f]{1,8}\)", "controller-fault", LogPlace.CONTROLLER),

@@ -16,7 +16,7 @@ PATTERNS = (
         LogPlace.DISK,
     ),
     pattern(
-        "Currently unreadable",
+        "unreadable",
         _SMARTD + r"\d{1,12} (?:Currently unreadable \(pending\)|Total unreadable) sectors",
         "pending-sectors",
         LogPlace.DISK,

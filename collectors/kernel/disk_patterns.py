@@ -150,8 +150,8 @@ PATTERNS = (
     pattern(": timeout request", _NVME + r"queue \d{1,5}: timeout request 0x[0-9a-f]{1,8}", "timeout", LogPlace.NVME),
     pattern(
         "controller is down",
-        _NVME + r"controller is down; will reset: CSTS=0x[0-9a-f]{1,8}",
-        "controller-reset",
+        _NVME + r"controller is down; will reset: CSTS=0x(?P<status>[0-9a-f]{1,8})",
+        lambda found: "pcie-fatal" if found["status"] == "ffffffff" else "controller-reset",  # no answer on the bus
         LogPlace.NVME,
     ),
     pattern("resetting controller", _NVME + r"resetting controller", "controller-reset", LogPlace.NVME),

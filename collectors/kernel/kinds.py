@@ -129,6 +129,7 @@ KINDS: Mapping[str, MessageKind] = {
         hung_task="hung task", cpu_stall="CPU stall",
         transmit_hang="hung transmit queue", conntrack_full="full connection table",
         peer_lost="peer without an answer|peers without an answer", bond_down="bond without links|bonds without links",
+        cpu_hot="hot processor",
         client_abort="abort by an initiator|aborts by initiators",
         client_lost="message of a lost initiator|messages of lost initiators",
         alloc_failure="failed page allocation", neighbors_full="full neighbor table",

@@ -160,9 +160,11 @@ PATTERNS = (
         LogPlace.NODE,
     ),
     pattern(
-        "temperature above threshold",
-        r"(?:mce: )?CPU\d{1,5}: (?:Core|Package) temperature (?:is )?above threshold, cpu clock (?:is )?throttled",
-        "cpu-throttled",
+        "above threshold, cpu clock",
+        r"(?:mce: )?CPU\d{1,5}: (?:Core|Package) temperature (?P<lasting>is )?above threshold, cpu clock (?:is )?"
+        r"throttled",
+        # Since Linux 5.5 only a temperature that keeps rising is logged (arch/x86/kernel/cpu/mce/therm_throt.c).
+        lambda found: "cpu-hot" if found["lasting"] else "cpu-throttled",
         LogPlace.NODE,
     ),
     pattern(

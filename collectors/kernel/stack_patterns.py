@@ -162,7 +162,29 @@ PATTERNS = (
         LogPlace.DISK,
     ),
     pattern(
-        "IO error on", r"bcache: \w{1,40}\(\) " + DEVICE + r": IO error on [\w ]{1,40}", "cache-error", LogPlace.DISK
+        "IO error on",
+        r"bcache: \w{1,40}\(\) " + DEVICE + r": IO error on [\w ]{1,40}(?P<lost>, unrecoverable)?",
+        lambda found: "io-error" if found["lost"] else "cache-error",
+        LogPlace.DISK,
+    ),
+    pattern(
+        " out of ",
+        r"md/raid\d{0,2}:(?P<dev>md[\w-]{1,60}): (?:raid level \d{1,2} )?active with (?P<active>\d{1,5}) out of "
+        r"(?P<all>\d{1,5}) (?:devices|mirrors)",
+        lambda found: "degraded-array" if int(found["active"]) < int(found["all"]) else "",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "Completing ",
+        r"(?:device-mapper: )?(?P<dev>k?vdo\d{1,5}):[\w. -]{1,40}: Completing \w{1,10} VIO for LBN \d{1,20} with error",
+        "io-error",
+        LogPlace.CONTROLLER,
+    ),
+    pattern(
+        "mapVolIO_ReportIOErrorIfNeeded",
+        r"(?P<dev>ScaleIO) mapVolIO_ReportIOErrorIfNeeded:\d{1,6} ?:\[\d{1,12}\] IO-ERROR",
+        "target-error",
+        LogPlace.CONTROLLER,
     ),
     pattern(
         "disabling caching",
@@ -230,13 +252,13 @@ PATTERNS = (
         LogPlace.SERVER,
     ),
     pattern(
-        "tur checker reports path is down",
+        "checker reports path is down",
         r"(?P<hidden>[\w.-]{1,128}): " + DEVICE + r" - \w{1,20} checker reports path is down",
         "path-failed",
         LogPlace.DISK,
     ),
     pattern(
-        ": disk( ",
+        " disk( ",
         (
             r"(?:block |drbd (?P<hidden>\S{1,128}) )(?P<dev>drbd\d{1,6}): (?:[\w( )>-]{0,120}? )?disk\( \w{1,20} -> "
             r"(?:Failed|Diskless) \)"

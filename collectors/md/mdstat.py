@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from sys import intern
 
@@ -227,25 +227,33 @@ def _flags(letters: str) -> frozenset[str]:
     return frozenset(letters)
 
 
-def _array(head: re.Match[str], body: list[str]) -> MdArray:
-    name, activity, read_only, rest = head.groups()
-    personality, devices = None, []
-    for word in rest.split():
+@lru_cache(maxsize=1024)
+def _devices(text: str) -> tuple[str | None, tuple[MdstatDevice, ...]]:
+    """Return the personality and the devices of a line, which seldom changes."""
+    personality, devices = None, list[MdstatDevice]()
+    for word in text.split():
         device = _DEVICE.fullmatch(word)
         if device:
             devices.append(MdstatDevice(intern(device[1]), int(device[2]), _flags(device[3][1::3])))
         elif personality is None and not devices:
             personality = word
+    return personality, tuple(devices)
+
+
+def _array(head: re.Match[str], body: list[str]) -> MdArray:
+    name, activity, read_only, rest = head.groups()
+    personality, devices = _devices(rest)
     found: dict[str, object] = {}
     for line in body:
         found.update(_status(line))
-    md = MdArray(name, activity, read_only, personality, tuple(devices), **found)  # type: ignore[arg-type]  # by name
+    md = MdArray(name, activity, read_only, personality, devices, **found)  # type: ignore[arg-type]  # by name
     up, failed = (md.slots or "").count("U"), sum("F" in device.flags for device in devices)
     # Linux 2.4 counts failed members as long as they are listed.
     return replace(md, working=up) if md.slots and failed and md.working == up + failed else md
 
 
-def _status(line: str) -> dict[str, object]:
+@lru_cache(maxsize=1024)
+def _status(line: str) -> Mapping[str, object]:
     """Parse a line below the first line of an array into fields of MdArray."""
     blocks = _BLOCKS.match(line)
     if blocks:

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from sdstop.core.evidence import command_key
 from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
-from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, State, Unplaced
+from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, State, Unplaced, recorded
 
 BLOCK = "/sys/block"
 ISCSI = "/sys/class/iscsi_session"
@@ -159,11 +159,14 @@ class NvmePath(Reading, frozen=True):
 
     family: ClassVar[str] = "nvme_path"
     title: ClassVar[str] = "NVMe paths"
-    fields_of: ClassVar = {
-        "access": Source(f"{BLOCK}/{{path}}/ana_state"),
-        "policy": Source(f"{SUBSYSTEMS}/{{subsystem}}/iopolicy"),
-    }
-    rows_of = Source(f"{NVME}/{{controller}}/state")
+    fields_of: ClassVar = recorded(
+        "+- {controller} ",
+        {
+            "access": Source(f"{BLOCK}/{{path}}/ana_state"),
+            "policy": Source(f"{SUBSYSTEMS}/{{subsystem}}/iopolicy"),
+        },
+    )
+    rows_of = (Source("{told}", "+- {controller} "), Source(f"{NVME}/{{controller}}/state"))
     things: ClassVar = {
         "path": Identity(None, Naming.DEV),
     }
@@ -180,6 +183,7 @@ class NvmePath(Reading, frozen=True):
     policy: Annotated[
         str | None, Fact("Policy", "Choice among optimized paths: numa, round-robin, queue-depth", plain=True)
     ]
+    told: Annotated[str | None, Fact("Source", "Text that shows it", export=False, names=Name.EVIDENCE)] = None
 
     @property
     def works(self) -> bool:

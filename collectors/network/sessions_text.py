@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from sdstop.collectors.network.peer_readings import SessionState, StorageSession
+from sdstop.collectors.network.peer_readings import NvmePath, SessionState, StorageSession
 from sdstop.core.collector import LIVE, Collector, Need
 from sdstop.core.expression import expression
 from sdstop.core.form import Form, Several, outputs
@@ -25,7 +25,8 @@ from sdstop.core.model import Reading
 _TARGET = expression(r"Target: (?P<target>\S{1,223})(?: \((?:non-)?flash\))?")
 _PAIR = expression(r"(?P<name>Current Portal|SID|iSCSI Session State): (?P<value>\S.*)")
 _DISK = expression(r"Attached scsi disk (?P<disk>[a-z]\w{1,20})\b.*")
-_SUBSYSTEM = expression(r"nvme-subsys\d{1,5} - NQN=(?P<target>\S{1,223})")
+_NAMESPACE = expression(r"(?:^|[/._])(nvme\d{1,5}n\d{1,6})$")
+_SUBSYSTEM = expression(r"(?P<name>nvme-subsys\d{1,5}) - NQN=(?P<target>\S{1,223})")
 _CONTROLLER = expression(
     r"\+- (?P<name>nvme\d{1,5}) (?P<transport>tcp|rdma|fc|pcie|loop)(?P<address> .*?)?"
     r" (?P<state>new|live|resetting|connecting|deleting(?: \(no IO\))?|dead)(?: (?P<access>[a-z-]{4,20}))?"
@@ -65,14 +66,23 @@ def _iscsi(target: str, said: dict[str, str], disks: list[str], key: str) -> Ite
 
 
 def parse_nvme(text: str, key: str) -> Iterator[Reading]:
-    """Yield the controllers. Raises Malformed for a line of one that is not understood."""
-    target = None
+    """Yield the controllers, and with a namespace in the command line the paths to it, as the array grants them.
+
+    Raises Malformed for a line of a controller that is not understood.
+    """
+    target, subsystem = None, ""
+    names = [match[1] for word in key.replace("_", " ").split() if (match := _NAMESPACE.search(word)) is not None]
     for line in map(str.strip, text.splitlines()):
         if (begun := _SUBSYSTEM.fullmatch(line)) is not None:
-            target = begun["target"]
+            target, subsystem = begun["target"], begun["name"]
         elif (found := _CONTROLLER.fullmatch(line)) is not None:
             needle = f"+- {found['name']} "
             yield SessionState(found["name"], found["state"], key, needle)
+            if found["access"] is not None:
+                device = names[0] if names else subsystem
+                yield NvmePath(
+                    found["name"], device, found["name"], subsystem, found["state"], found["access"], None, key
+                )
             if found["transport"] in {"tcp", "rdma", "fc"}:
                 peer = _peer(found["address"] or "")
                 yield StorageSession(
@@ -122,7 +132,7 @@ SESSIONS_TEXT = Collector(
     "sessions-text",
     "iSCSI sessions and NVMe controllers from texts",
     read,
-    (SessionState, StorageSession),
+    (SessionState, StorageSession, NvmePath),
     (
         Need("cmd:iscsiadm *", "iSCSI sessions, from captures only"),
         Need("cmd:nvme list-subsys*", "NVMe controllers, from captures only"),

@@ -18,6 +18,7 @@ from collections.abc import Callable, Container, Hashable, Iterator, Mapping, Se
 from typing import Any, Protocol
 
 from sdstop.core.collector import Collector
+from sdstop.core.columns import Columns
 from sdstop.core.model import Buckets, Column, Fact, Label, Metric, Reading, State, schema
 from sdstop.exporters.prometheus.choice import MOST_ROWS
 from sdstop.exporters.prometheus.exposition import (
@@ -364,6 +365,12 @@ class FamilyLines:
     def _choose(self, rows: Mapping[Hashable, Reading]) -> list[Reading]:
         if len(rows) != len(self._keys) or list(rows) != self._keys:
             self._arrange(rows)
+        before, written = self._rows, self._written
+        if written is not None and isinstance(rows, Columns) and isinstance(before, Columns):
+            alike = rows.alike(before)
+            if alike is not None:  # rows that did not change stay the same objects
+                places = [rows.index[key] for key in self._kept]
+                return [row if alike[at] else rows.row(at) for at, row in zip(places, written, strict=True)]
         return [rows[key] for key in self._kept]
 
     def _wanted(self, first: str) -> bool:

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, cast
 
 from sdstop.analysis.disks.saturation import BUSY, QUEUE, depth
 from sdstop.analysis.members.column import StripeLimits
 from sdstop.analysis.members.judged_group import JudgedGroup
 from sdstop.analysis.members.peer_groups import striped_groups
+from sdstop.analysis.members.peer_samples import is_of
 from sdstop.analysis.members.stripe import crowd
 from sdstop.analysis.rebuilds.rebuilding import rebuild_analyses
 from sdstop.collectors.block.readings import BlockDevice
 from sdstop.collectors.md.readings import Array, Member
-from sdstop.core.columns import Columns
+from sdstop.core.columns import Columns, values_at
 from sdstop.core.diagnosis import Judgement
 from sdstop.core.guard import Guard, Part
 from sdstop.core.history import Moment, Window
@@ -200,7 +201,7 @@ class EventCounters:
             if (
                 striped.array is not None
                 and striped.verdict is not None
-                and last.memo.get(("second", striped.layout.key), (None, None))[1] is striped.seconds[-1]
+                and is_of(striped.seconds[-1], striped.layout, last)
             ):
                 hot = _hot(striped, limits)
                 arrays[striped.array.array] = seconds if hot else 0.0
@@ -288,15 +289,16 @@ def _shares(run: Run) -> Iterator[float | None]:
 def _saturated(window: Window, last: Moment[DiskActivity], disks: Collection[str] | None) -> dict[Hashable, float]:
     """Return the saturated seconds of each disk in the last sample; disks without I/O times are left out."""
     seconds = last.seconds or 0.0
-    before, after = (moment.rows for moment in window.moments(Disk)[-2:])
+    before, after = (cast("Rows", moment.rows) for moment in window.moments(Disk)[-2:])
     most = BUSY * seconds * 1000
     found: dict[Hashable, float] = {}
-    for name in after if disks is None else disks:
-        old, new = before.get(name), after.get(name)
+    names = list(after if disks is None else disks)
+    figures = *values_at(before, names, "io_time"), *values_at(after, names, "io_time", "reads", "writes")
+    for name, old, new, reads, writes in zip(names, *figures, strict=True):
         if old is None or new is None:
             continue
-        if 0 <= new.io_time - old.io_time < most:  # fast path: nearly all disks
-            if new.io_time or not (new.reads or new.writes):
+        if 0 <= new - old < most:  # fast path: nearly all disks
+            if new or not (reads or writes):
                 found[name] = 0.0
             continue
         row = last.rows.get(name)

@@ -10,14 +10,14 @@ from __future__ import annotations
 import enum
 import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
 from msgspec import NODEFAULT, Struct
 from msgspec.structs import fields
 
-from sdstop.core.absence import QUIET, Call, End, NothingFound, ReadIfPresent
+from sdstop.core.absence import QUIET, Call, End, IfPresent, NothingFound
 from sdstop.core.collector import Collector
 from sdstop.core.host import Absent, Denied, Failed, Host, LogPart, Malformed, Output, Reply, TimedOut, Unreadable
 
@@ -98,17 +98,16 @@ class _Text:
         raise TypeError(f"{module}: {path} cannot be written: {value!r}")
 
     def _field(self, value: Struct, name: str, module: str, path: str) -> str:
-        """Return the text of a field's value; that of `read` has the calls of the source on a node without it."""
+        """Return the text of a field's value; those of a source have its calls on a node without it."""
         text = self.of(getattr(value, name), module, path)
-        if not isinstance(value, Collector) or name != "read":
-            return text
-        found = absence(value)
+        function = getattr(value, name) if isinstance(value, Collector) and name in {"read", "fingerprint"} else None
+        found = None if function is None else absence(function)
         if found is None:
             return text
-        told, untold, passes = found
-        self.name_of(ReadIfPresent)
-        courses = self.of((told, untold), module, path)
-        return f"ReadIfPresent({text}, {courses}, {self.of(passes, module, path)})"
+        told, untold, passes, own = found
+        self.name_of(IfPresent)
+        given = ", ".join(self.of(value, module, path) for value in ((told, untold), passes, *([own] if own else [])))
+        return f"IfPresent({text}, {given})"
 
     def _later(self, function: Any, module: str, path: str) -> str:
         """Return the text of a function: its name, or the path to it; the first path where several lead to it."""
@@ -130,12 +129,13 @@ _MOST_CALLS = 64
 class _Nothing(Host):
     """Host that has nothing: notes the calls, and raises Absent."""
 
-    def __init__(self, *, recorded: bool, first: type[Unreadable] = Absent) -> None:
-        """`first` is the error of the first call that can fail."""
+    def __init__(self, *, recorded: bool, first: type[Unreadable] = Absent, known: Collection[str] = ()) -> None:
+        """`first` is the error of the first call that can fail; `known` are commands that were recorded as absent."""
         self.calls: list[Call] = []
         self.errors: list[Unreadable | None] = []
         self._recorded = recorded
         self._first = first
+        self._known = known
 
     def _note(self, method: str, *given: Any) -> None:
         if len(self.calls) == _MOST_CALLS:
@@ -176,11 +176,12 @@ class _Nothing(Host):
 
     def recorded(self, program: str) -> list[str]:
         self._note("recorded", program)
-        return []
+        return sorted(known for known in self._known if known.startswith(f"{program} "))
 
     def recorded_texts(self, program: str, shows: Callable[[str], bool]) -> list[str]:
         del shows  # it is not asked where no output of the program is recorded
-        return self.recorded(program)
+        self._note("recorded_texts", program)
+        return []
 
     def rests(self, what: str) -> bool:
         self._note("rests", what)
@@ -205,24 +206,41 @@ _DETAIL = "no\x00thing"
 """Detail of errors that no source has in its own."""
 
 
-def absence(collector: Collector) -> tuple[NothingFound, NothingFound, tuple[type[Unreadable], ...]] | None:
-    """Return the calls of a source on a node that has nothing of it, where that is recorded and where it is not.
+_Absence = tuple[NothingFound, NothingFound, tuple[type[Unreadable], ...], tuple[str, ...]]
 
-    Also the errors of the first call that can fail that it passes on at once. None if the calls cannot be repeated,
-    or if the source has rows nevertheless.
+
+def absence(function: Callable[[Host], Any]) -> _Absence | None:
+    """Return the calls of a source's function on a node without it, where that is recorded and where it is not.
+
+    Also the errors of the first call that can fail that it passes on at once, and the commands that it runs and whose
+    record changes nothing. None if the calls cannot be repeated, or if the source has rows nevertheless.
     """
-    told, untold = (_course(collector, _Nothing(recorded=recorded)) for recorded in (True, False))
+    told, untold = (_course(function, _Nothing(recorded=recorded)) for recorded in (True, False))
     if told is None or untold is None or not _is_alike(told, untold):
         return None
     passes = []
     for kind in (Denied, Failed, TimedOut):
         host = _Nothing(recorded=True, first=kind)
         try:
-            list(collector.read(host))
+            _result(function, host)
         except (Unreadable, Malformed, _Untold) as error:
             if isinstance(error, kind) and host.errors[-1] is error:
                 passes.append(kind)
-    return told, untold, tuple(passes)
+    ran = tuple(dict.fromkeys(" ".join(call.given[0]) for call in told.calls if call.method == "run"))
+    same = ran and all(
+        _asked(_course(function, _Nothing(recorded=recorded, known=ran))) == _asked(course)
+        for recorded, course in ((True, told), (False, untold))
+    )
+    return told, untold, tuple(passes), ran if same else ()
+
+
+def _asked(course: NothingFound | None) -> object:
+    """Return the calls of a course beside those for recorded commands, and its end."""
+    if course is None:
+        return None
+    end = course.end
+    asked = [call for call in course.calls if not call.method.startswith("recorded")]
+    return asked, course.calls[end.call] if end.call >= 0 else None, end.key, end.detail, end.recorded, end.value
 
 
 def _is_alike(told: NothingFound, untold: NothingFound) -> bool:
@@ -231,9 +249,16 @@ def _is_alike(told: NothingFound, untold: NothingFound) -> bool:
     return bool(told.calls) and told.calls[: first + 1] == untold.calls[: first + 1]
 
 
-def _course(collector: Collector, host: _Nothing) -> NothingFound | None:
+def _result(function: Callable[[Host], Any], host: Host) -> Any:
+    """Return the result of a function; rows, which may be made when they are asked for, as a tuple."""
+    found = function(host)
+    return tuple(found) if isinstance(found, list | Iterator) else found
+
+
+def _course(function: Callable[[Host], Any], host: _Nothing) -> NothingFound | None:
     try:
-        if list(collector.read(host)):
+        value = _result(function, host)
+        if not isinstance(value, tuple) or any(isinstance(row, Struct) for row in value):
             return None
     except Absent as error:
         own = next((place for place, known in enumerate(host.errors) if known is error), -1)
@@ -244,5 +269,5 @@ def _course(collector: Collector, host: _Nothing) -> NothingFound | None:
     except (Unreadable, Malformed, _Untold):
         return None
     else:
-        end = End()
+        end = End(value=value)
     return NothingFound(tuple(host.calls), end)

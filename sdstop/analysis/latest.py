@@ -7,6 +7,7 @@ from typing import TypeVar, cast
 
 from msgspec import Struct
 
+from sdstop.core.columns import Columns
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
 from sdstop.core.snapshot import Run
@@ -25,7 +26,10 @@ def latest_rows(window: Window, family: type[R]) -> tuple[Mapping[Hashable, R], 
     """Return a family's rows, and whether they are stale."""
     run = window.now.run_of(family)
     if run is not None:
-        return window.now.rows(family), False
+        rows = window.now.rows(family)
+        if isinstance(rows, Columns):  # views read nearly all rows of a moment that may be long past
+            return cast("Mapping[Hashable, R]", window.once(("latest", family), rows.young)), False
+        return rows, False
     for run in window.now.runs.values():
         if run.last is not None and family in run.last.tables:
             return cast("Mapping[Hashable, R]", run.last.tables[family]), True

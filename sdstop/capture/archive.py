@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from struct import Struct
 from typing import TYPE_CHECKING, BinaryIO
 
 from sdstop.capture.contents import (
@@ -162,11 +163,15 @@ def _members(source: ArchiveBytes, limits: ReadLimits, foreign: ForeignTree | No
     raise ArchiveEnded(f"has more than {limits.members} members: rest ignored")
 
 
+_PLAIN = frozenset({b"0", b"\0", b"5"})
+"""Files and directories."""
+
+
 def _member(
     source: ArchiveBytes, name: str, size: int, kind: bytes, limits: ReadLimits
 ) -> tuple[str, bytes | None] | None:
     """Read a member of a capture; return None for the top-level directory."""
-    if kind not in {b"0", b"\0", b"5"}:
+    if kind not in _PLAIN:
         raise CaptureRefused(f"contains {_KINDS.get(kind, 'a member of unknown kind')}: {safe(name)}")
     folder = kind == b"5" or (name.endswith("/") and not size)
     while name.startswith("./"):
@@ -206,17 +211,22 @@ def _foreign_member(
 
 def _parse_header(block: bytes) -> tuple[str, int, bytes, str] | None:
     """Return a member's name, size, kind and link target, None if the block is not a header."""
-    stored = _octal(block[148:156])
-    if stored is None or stored != _sum(block) - sum(block[148:156]) + 8 * 0x20:
+    name, length, checked, kind, target, magic, prefix = _HEADER.unpack(block)
+    stored = _octal(checked)
+    if stored is None or stored != _sum(block) - sum(checked) + 8 * 0x20:
         return None
-    large = block[124] == 0x80  # GNU tar writes sizes of 8 GiB and above as a binary number
-    size = int.from_bytes(block[125:136], "big") if large else _octal(block[124:136])
+    large = length[0] == 0x80  # GNU tar writes sizes of 8 GiB and above as a binary number
+    size = int.from_bytes(length[1:], "big") if large else _octal(length)
     if size is None:
         return None
-    name = block[:100].partition(b"\0")[0]
-    prefix = block[345:500].partition(b"\0")[0] if block[257:263] == b"ustar\0" else b""
-    target = _text(block[157:257].partition(b"\0")[0]) if block[157] else ""
-    return _text(prefix + b"/" + name if prefix else name), size, block[156:157], target
+    name = name.partition(b"\0")[0]
+    if magic == b"ustar\0" and prefix[0]:
+        name = prefix.partition(b"\0")[0] + b"/" + name
+    return _text(name), size, kind, _text(target.partition(b"\0")[0]) if target[0] else ""
+
+
+_HEADER = Struct("100s24x12s12x8sc100s6s82x155s12x")
+"""Name, size, checksum, kind, target of a link, magic, prefix of the name (POSIX.1-1988, ustar)."""
 
 
 def _sum(block: bytes) -> int:
@@ -230,10 +240,10 @@ def _sum(block: bytes) -> int:
 
 def _octal(field: bytes) -> int | None:
     digits = field.strip(b" \0")
-    if not digits:
-        return 0
+    if not digits.isdigit():
+        return None if digits else 0
     try:
-        return int(digits, 8) if digits.isdigit() else None
+        return int(digits, 8)
     except ValueError:  # 8 or 9
         return None
 

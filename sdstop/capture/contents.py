@@ -111,7 +111,7 @@ def folders_of(contents: Contents) -> set[str]:
 def fault_of_name(name: str, limits: ReadLimits = LIMITS) -> str:
     """Return the fault of a member's name, "" if it is safe."""
     parts = name.split("/")
-    if name.startswith("/"):
+    if name[:1] == "/":
         return "is an absolute path"
     if ".." in parts:
         return "leads outside the archive"
@@ -121,7 +121,7 @@ def fault_of_name(name: str, limits: ReadLimits = LIMITS) -> str:
         return f"has more than {limits.parts} parts"
     if not name.isprintable():
         return "has characters that cannot be printed"
-    if max(map(len, parts)) > limits.part:
+    if len(name) > limits.part and max(map(len, parts)) > limits.part:
         return f"has a part of more than {limits.part} characters"
     return ""
 

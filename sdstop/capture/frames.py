@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from sdstop.capture.contents import CaptureRefused, Contents
 from sdstop.capture.layout import DOCUMENTS, layout_key, read_layer
 from sdstop.capture.manifest import MOST_FRAMES, CaptureIndex, FrameTime, IndexLine, Manifest
-from sdstop.core.checksum import sha256
+from sdstop.core.checksum import sha256_of
 from sdstop.core.evidence import UNDATED, Evidence, Frame, Outcome, dated
 from sdstop.core.expression import expression
 from sdstop.core.format import safe
@@ -134,7 +134,7 @@ def _evidence(
     contents: Contents, index: CaptureIndex, places: Mapping[str, tuple[int, str]], layers: Layers
 ) -> dict[int, tuple[Evidence, ...]]:
     """Return the evidence of each frame, from its files and the index."""
-    sums = _Checksums()
+    sums = _Checksums(len(index.lines))
     indexed: dict[int, dict[str, Evidence]] = defaultdict(dict)
     lost: dict[int, set[str]] = defaultdict(set)
     for line in index.lines:
@@ -198,8 +198,9 @@ def _stderr(line: IndexLine, files: Mapping[str, bytes]) -> bytes | None:
 class _Checksums:
     """Comparison of data with the checksums of the index, once per piece, as a hostile index may repeat one."""
 
-    def __init__(self) -> None:
+    def __init__(self, pieces: int) -> None:
         self.changed = 0
+        self._sha256 = sha256_of(pieces)
         self._known: dict[tuple[str | None, str], str] = {}
 
     def differs(self, line: IndexLine, data: bytes) -> bool:
@@ -209,7 +210,7 @@ class _Checksums:
         document = (line.member or "").rpartition("/")[2] in DOCUMENTS
         piece = (line.member, line.evidence.key if document else "")
         if piece not in self._known:
-            self._known[piece] = sha256(data)
+            self._known[piece] = self._sha256(data)
             self.changed += self._known[piece] != line.sha256
         return self._known[piece] != line.sha256
 

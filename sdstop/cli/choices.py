@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from sdstop.cli.config import Config, load
 from sdstop.cli.problem import Problem
+from sdstop.cli.settings import Config
 from sdstop.collectors import BUILTIN
 from sdstop.core.collector import Collector
 from sdstop.core.config_error import ConfigError
 from sdstop.core.format import safe
 from sdstop.core.suggestion import unknown_name
-from sdstop.tui.settings import config_places, found_files, unreadable_files
 
 if TYPE_CHECKING:
     from sdstop.exporters.prometheus.choice import Choice
@@ -38,6 +37,11 @@ def configured(options: argparse.Namespace) -> Config:
     """
     recorded = getattr(options, "source", None) is not None or getattr(options, "sources", None)
     given = [options.config] if options.config is not None else []
+    if recorded and not given:
+        return Config()
+    from sdstop.cli.config import load
+    from sdstop.tui.settings import found_files, unreadable_files
+
     paths = [*([] if recorded else found_files()), *given]
     for path in [] if recorded else unreadable_files():
         from sdstop.cli import output
@@ -58,6 +62,8 @@ def configured(options: argparse.Namespace) -> Config:
 
 def stamps(options: argparse.Namespace) -> dict[str, tuple[int, int] | None]:
     """Return the time (ns) and size of each file that has settings of a live node if it exists, None otherwise."""
+    from sdstop.tui.settings import config_places
+
     given = [options.config] if options.config is not None else []
     found: dict[str, tuple[int, int] | None] = {}
     for path in (*config_places(), *given):

@@ -56,10 +56,11 @@ import msgspec
 
 from sdstop.cli.problem import Problem
 from sdstop.cli.record_settings import RecordSettings
+from sdstop.cli.settings import FACT, Config, merged
 from sdstop.core.config_error import ConfigError, unknown
 from sdstop.core.finding import Severity
 from sdstop.core.format import safe
-from sdstop.core.policy import NO_POLICY, Acceptance, Policy, RulePolicy
+from sdstop.core.policy import Acceptance, Policy, RulePolicy
 from sdstop.core.settings import convert, in_file, read_text, read_toml
 from sdstop.core.suggestion import nearest
 from sdstop.tui.settings import UiSettings, found_files, ui_settings
@@ -120,37 +121,6 @@ def appearance(options: argparse.Namespace) -> UiSettings:
         raise Problem(safe(error, 500), 2) from error
 
 
-class Config(msgspec.Struct, frozen=True):
-    """Settings from the config files.
-
-    `thresholds` by rule id and name, in the threshold's base unit; `policy` is the other settings of rules;
-    `interval` in seconds; `smp` whether SAS expanders are queried, `smart` whether disks are (SMART, NVMe log);
-    `export` as written; `record` for the exporter; `tables` are the files with their contents, the most general first.
-    """
-
-    thresholds: Mapping[str, Mapping[str, float]] = {}
-    policy: Policy = NO_POLICY
-    interval: float = 1.0
-    smp: bool = True
-    smart: bool = True
-    export: Mapping[str, Any] = {}
-    record: RecordSettings = RecordSettings()
-    powerflex: Settings | None = None
-    tables: tuple[tuple[str, Mapping[str, Any]], ...] = ()
-
-    @property
-    def recorded(self) -> dict[str, str]:
-        """The policy as a fact of captures, so that they are judged alike elsewhere; nothing without one."""
-        merged = _merged([table for _, table in self.tables])
-        chosen = {name: merged[name] for name in _POLICY if merged.get(name)}
-        return {FACT: msgspec.json.encode(chosen, order="deterministic").decode()} if chosen else {}
-
-
-FACT = "policy"
-"""Name of the fact of a capture that has the policy of the node, as JSON."""
-_POLICY = ("rules", "accept")
-
-
 def renewed(origin: Origin, config: Config) -> Origin:
     """Return an origin whose facts have the policy of this configuration."""
     facts = {name: value for name, value in origin.facts.items() if name != FACT}
@@ -195,10 +165,10 @@ def _names_one(pattern: object, known: Iterable[str]) -> bool:
 
 def config_of(tables: Sequence[tuple[str, Mapping[str, Any]]], rules: Sequence[Rule | NodeRule]) -> Config:
     """Return the settings of the contents of several files. Raises ConfigError."""
-    merged = _merged([table for _, table in tables])
-    if isinstance(merged.get("accept"), Mapping):
+    whole = merged([table for _, table in tables])
+    if isinstance(whole.get("accept"), Mapping):
         raise ConfigError("accept: expected a list; write [[accept]], in two pairs of brackets")
-    file = convert(merged, ConfigFile)
+    file = convert(whole, ConfigFile)
     known = _thresholds(rules)
     thresholds: dict[str, dict[str, float]] = {}
     chosen: dict[str, RulePolicy] = {}
@@ -236,22 +206,6 @@ def config_of(tables: Sequence[tuple[str, Mapping[str, Any]]], rules: Sequence[R
 def _end(until: date) -> float:
     """Return the end of a day (UTC) in Unix seconds."""
     return datetime(until.year, until.month, until.day, tzinfo=UTC).timestamp() + 86400.0  # 9999-12-31 has no next day
-
-
-def _merged(tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return tables merged key by key, the keys of later ones first; lists of tables are joined."""
-    merged: dict[str, Any] = {}
-    for table in tables:
-        for name, value in table.items():
-            known = merged.get(name)
-            if isinstance(known, Mapping) and isinstance(value, Mapping):
-                both = _merged([known, value])
-                merged[name] = {**{key: both[key] for key in value}, **both}
-            elif isinstance(known, list) and isinstance(value, list) and name == "accept":
-                merged[name] = [*known, *value]
-            else:
-                merged[name] = value
-    return merged
 
 
 def _powerflex(section: Mapping[str, Any]) -> Settings:

@@ -10,7 +10,7 @@ from sdstop.cli import output
 from sdstop.cli.problem import Problem
 
 if TYPE_CHECKING:
-    from sdstop.cli.config import Config
+    from sdstop.cli.settings import Config
     from sdstop.fleet.watcher import FleetWatcher
 
 
@@ -44,7 +44,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _configured(options: argparse.Namespace) -> Config:
     """Return the settings of the file of --config: those that are found are for this node. Raises ConfigError."""
-    from sdstop.cli.config import Config, load
+    from sdstop.cli.config import load
+    from sdstop.cli.settings import Config
 
     if options.config is None:
         return Config()

@@ -9,10 +9,11 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from sdstop.cli.config import Config
 from sdstop.cli.problem import Problem
+from sdstop.cli.settings import Config
 from sdstop.cli.usage import DASHBOARD
 from sdstop.cli.watch import Watch
+from sdstop.core.absence import import_common
 from sdstop.core.collector import RESTING, Collector
 from sdstop.core.evidence import Origin
 from sdstop.core.format import safe
@@ -51,6 +52,7 @@ def live_watch(options: argparse.Namespace, config: Config, collectors: Sequence
     from sdstop.sampler import Sampler
 
     gateway = _gateway(config, options.command)
+    import_common(collector.read for collector in collectors)
     sampler = Sampler(
         collectors,
         host=lambda: _live(root, collectors, gateway),

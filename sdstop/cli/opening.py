@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, BinaryIO
 from msgspec.structs import replace
 
 from sdstop.cli.choices import chosen, configured
-from sdstop.cli.config import FACT as POLICY
-from sdstop.cli.config import Config, load, with_recorded
 from sdstop.cli.live_source import live_watch
 from sdstop.cli.problem import Problem
+from sdstop.cli.settings import FACT as POLICY
+from sdstop.cli.settings import Config
 from sdstop.cli.watch import Watch
 from sdstop.collectors import BUILTIN
 from sdstop.core.collector import Collector, texts_of
@@ -70,6 +70,7 @@ def begin(options: argparse.Namespace, *, each: bool = False) -> Watch:
 
 def attached(options: argparse.Namespace) -> Watch:
     """Connect to the exporter of this node. Its policy, and that of `--config`, hold. Raises Problem."""
+    from sdstop.cli.config import load, with_recorded
     from sdstop.exporters.local.attached import AttachedFrames
     from sdstop.exporters.local.client import SOCKET, LocalError
     from sdstop.rules import EVERY
@@ -143,6 +144,7 @@ def _with_policy(origin: Origin, config: Config) -> tuple[Origin, Config]:
     """Return the recorded policy, below that of `--config`; the origin's note has the reason if it cannot be used."""
     if POLICY not in origin.facts:
         return origin, config
+    from sdstop.cli.config import with_recorded
     from sdstop.rules import EVERY
 
     config, fault = with_recorded(config, origin.facts, EVERY)

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from sdstop.cli import output
-from sdstop.cli.config import appearance
 from sdstop.cli.opening import begin
 from sdstop.cli.watch import Watch, watched
 from sdstop.core.format import times_in
@@ -22,6 +21,8 @@ def run(options: argparse.Namespace) -> int:
     """Write the report. Raises Problem."""
     if options.follow:
         return _follow(options)
+    from sdstop.cli.config import appearance
+
     if len(options.sources) > 1:
         with output.Target(options.output) as target, times_in(zone_for(appearance(options).time, {})):
             target.write(_several(options))  # nodes may be in several zones: UTC unless the user chose another

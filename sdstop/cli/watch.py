@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Self
 
-from sdstop.cli.config import Config
 from sdstop.cli.problem import Problem
+from sdstop.cli.settings import Config
 from sdstop.core.collector import Collector
 from sdstop.core.evidence import Frame, Origin
 from sdstop.core.format import safe

@@ -9,7 +9,7 @@ There are two such courses, because the absence of evidence is either recorded, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from msgspec import Struct
@@ -17,10 +17,9 @@ from msgspec import Struct
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Host, Unreadable
 from sdstop.core.later import Later
-from sdstop.core.model import Reading
 
 _COSTLY = frozenset({"run", "answer", "request"})
-"""Calls that a live node is not asked twice: its source is imported at once."""
+"""Calls that a live node is not asked twice: the source is imported instead, unless the node lacks the program."""
 
 
 class Call(Struct, frozen=True):
@@ -34,22 +33,24 @@ class End(Struct, frozen=True):
     """End of a source that found nothing: the error of one of its calls, Absent of its own, or no rows.
 
     `call` is the number of the call. An error of its own has a `key`, and the `detail` of that call's error if there is
-    one; without either, it is an empty list.
+    one. Without either, the function returns `value`: no rows, or the fingerprint of a node that has nothing.
     """
 
     call: int = -1
     key: str = ""
     detail: str = ""
     recorded: bool = True
+    value: Any = ()
 
-    def result(self, errors: dict[int, Absent]) -> tuple[Reading, ...]:
-        """Return no rows, or raise Absent."""
+    def result(self, errors: dict[int, Absent]) -> Any:
+        """Return the value, or raise Absent."""
         if self.call >= 0 and not self.key:
-            raise errors[self.call]
+            error = errors[self.call]
+            raise Absent(error.key, error.detail, recorded=error.recorded)
         if self.key:
             detail = errors[self.call].detail if self.call >= 0 else self.detail
             raise Absent(self.key, detail, recorded=self.recorded)
-        return ()
+        return self.value
 
 
 class NothingFound(Struct, frozen=True):
@@ -59,33 +60,43 @@ class NothingFound(Struct, frozen=True):
     end: End
 
 
-class ReadIfPresent:
-    """`read` of a source that is imported when the host has something for it."""
+class IfPresent:
+    """Function of a source, `read` or `fingerprint`, that is imported when the host has something for it."""
 
-    __slots__ = ("_courses", "_imported", "_passes", "_read")
+    __slots__ = ("_courses", "_function", "_imported", "_own", "_passes")
 
     def __init__(
-        self, read: Later, courses: tuple[NothingFound, NothingFound], passes: tuple[type[Unreadable], ...]
+        self,
+        function: Later,
+        courses: tuple[NothingFound, NothingFound],
+        passes: tuple[type[Unreadable], ...],
+        own: tuple[str, ...] = (),
     ) -> None:
         """Keep the courses where absence is recorded, and where nothing is recorded; both begin alike.
 
-        `passes`: such errors of the first call that can fail end the source at once, and are its own.
+        `passes`: such errors of the first call that can fail end the source at once, and are its own. `own`: recorded
+        commands that change nothing by being known, because the source runs them itself.
         """
-        self._read = read
+        self._function = function
         self._courses = courses
         self._passes = passes
+        self._own = frozenset(own)
         self._imported = False
 
-    def __call__(self, host: Host) -> Iterable[Reading]:
-        """Return the rows. Raises the errors of the source."""
+    def __call__(self, host: Host) -> Any:
+        """Return the result of the function. Raises its errors."""
         if not self._imported:
             found = self._absent(host)
             if found is not None:
                 end, errors = found
                 return end.result(errors)
             self._imported = True
-        rows: Iterable[Reading] = self._read(host)
-        return rows
+        return self._function(host)
+
+    @property
+    def first(self) -> Call | None:
+        """First call that can fail."""
+        return next((call for call in self._courses[0].calls if call.method not in QUIET), None)
 
     @property
     def is_imported(self) -> bool:
@@ -94,7 +105,15 @@ class ReadIfPresent:
 
     def imported(self) -> Any:
         """Import the source and return its function."""
-        return self._read.imported()
+        return self._function.imported()
+
+    def _is_answered(self, host: Host, call: Call) -> bool:
+        """Return whether a call finds something. Raises the errors of hosts."""
+        if call.method == "recorded":
+            return not self._own.issuperset(host.recorded(call.given[0]))
+        if call.method == "recorded_texts":
+            return bool(host.recorded_texts(call.given[0], _any))
+        return bool(getattr(host, call.method)(*call.given)) or call.method not in QUIET
 
     def _absent(self, host: Host) -> tuple[End, dict[int, Absent]] | None:
         """Return how the source ends without being imported, and the errors so far; None if it must be imported.
@@ -102,21 +121,23 @@ class ReadIfPresent:
         Raises the first error if it is that of the source.
         """
         told, untold = self._courses
-        if not isinstance(host, EvidenceHost) and any(call.method in _COSTLY for call in (*told.calls, *untold.calls)):
-            return None
+        live = not isinstance(host, EvidenceHost)
         course, errors = told, dict[int, Absent]()
         place = 0
         while place < len(course.calls):
             call = course.calls[place]
+            if live and call.method in _COSTLY and not _is_lacking(host, call):
+                return None
             try:
-                if getattr(host, call.method)(*call.given) or call.method not in QUIET:
+                if self._is_answered(host, call):
                     return None
             except Absent as error:
                 if not error.recorded and not errors:
                     course = untold
                 elif error.recorded is (course is untold) and told != untold:
                     return None  # some of it is recorded
-                errors[place] = error
+                errors[place] = error.with_traceback(None)  # its frames have these errors: a cycle of garbage
+                error.__cause__ = error.__context__ = None
             except Unreadable as error:
                 if isinstance(error, self._passes) and not errors:
                     raise
@@ -125,5 +146,32 @@ class ReadIfPresent:
         return course.end, errors
 
 
-QUIET = frozenset({"recorded", "rests", "rest"})
+def _any(_: str) -> bool:
+    return True
+
+
+def _is_lacking(host: Host, call: Call) -> bool:
+    return call.method != "answer" and host.lacks(call.given[0][0] if call.method == "run" else "http")
+
+
+QUIET = frozenset({"recorded", "recorded_texts", "rests", "rest"})
 """Methods that return a false value where there is nothing; the others raise Absent."""
+
+
+_EVERYWHERE = frozenset({
+    "/etc/fstab", "/proc/diskstats", "/proc/net/dev", "/proc/net/snmp", "/proc/net/tcp", "/proc/pressure/io",
+    "/proc/self/mounts", "/proc/stat", "/sys/block", "/sys/class/net", "/sys/devices/system/node",
+})  # fmt: skip
+"""Files and folders that every node has."""
+
+
+def import_common(functions: Iterable[Callable[[Host], Any]]) -> None:
+    """Import sources that ask first for something that every node has: once for both processes of a fork."""
+    for function in functions:
+        first = function.first if isinstance(function, IfPresent) else None
+        if isinstance(function, IfPresent) and first is not None and _is_everywhere(first):
+            function.imported()
+
+
+def _is_everywhere(call: Call) -> bool:
+    return call.method == "answer" or call.given[0] in _EVERYWHERE

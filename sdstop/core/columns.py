@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import operator
 from array import array
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence, ValuesView
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, ValuesView
 from functools import cache
 from types import FunctionType, MethodType
 from typing import Any, TypeVar
@@ -57,13 +57,13 @@ class Columns(Mapping[Hashable, Reading]):
         count = len(next(iter(values.values()), ()))
         given = {name: values[name] if name in values else [default] * count for name, default in _fields(family)}
         self._columns: dict[str, Sequence[Any]] = {
-            name: _packed(column, known.get(name)) for name, column in given.items()
+            name: packed(column, known.get(name)) for name, column in given.items()
         }
         self.index = self._places(count, like, keys)
         if len(self.index) < count:
             places = list(self.index.values())
             self._columns = {
-                name: _packed([column[at] for at in places], known.get(name)) for name, column in given.items()
+                name: packed([column[at] for at in places], known.get(name)) for name, column in given.items()
             }
             self.index = self._places(len(places), like, list(self.index))
         self._ordered = list(self._columns.values())
@@ -78,7 +78,7 @@ class Columns(Mapping[Hashable, Reading]):
             if shares and like is not None and all(map(operator.is_, named, map(like.column, labels))):
                 return like.index
             keys = named[0] if len(named) == 1 else list(zip(*named, strict=True)) if named else [()] * count
-        index = dict(zip(keys, range(count), strict=True))
+        index = Places(zip(keys, range(count), strict=True))
         same = like is not None and len(index) == count and list(like.index) == list(index)
         return like.index if same and like is not None else index
 
@@ -108,7 +108,17 @@ class Columns(Mapping[Hashable, Reading]):
 
     def _held(self, name: str) -> object:
         """Return a column, or the index."""
-        return self._columns[name] if name else self.index
+        return self.column(name) if name else self.index
+
+    def pick(self, keys: tuple[Hashable, ...]) -> Callable[[Sequence[Any]], tuple[Any, ...]] | None:
+        """Return what takes the values of these rows from a column, None if there is not a row for each key."""
+        index = self.index
+        known = index.picks if isinstance(index, Places) else {}
+        if keys not in known:
+            places = [index.get(key) for key in keys]
+            whole = None if None in places else _picker([place for place in places if place is not None])
+            known[keys] = whole
+        return known[keys]
 
     def beside(self, other: Columns) -> Sequence[int | None]:
         """Return the place here of each row of another table, None for rows that are not here."""
@@ -127,6 +137,34 @@ class Columns(Mapping[Hashable, Reading]):
             return default
         return self.row(place)
 
+    def value(self, key: Hashable, name: str) -> Any:
+        """Return a field of a row without making it, None without such a row."""
+        place = self.index.get(key)
+        return None if place is None else self.column(name)[place]
+
+    def alike(self, other: Columns) -> Sequence[bool] | None:
+        """Return whether each row equals the one at its place in another table, None if it may have other rows."""
+        if other.index is not self.index or other.family is not self.family:
+            return None
+        found: Sequence[bool] = [True] * len(self.index)
+        for name, column in self._columns.items():
+            before = other.column(name)
+            if before is column:
+                continue
+            if isinstance(column, array) and _form(column) == _form(before):
+                same: Iterable[bool] = map(operator.eq, column, before)
+            else:
+                same = (new is old or (new == old and type(new) is type(old))
+                        for new, old in zip(column, before, strict=True))  # fmt: skip
+            found = list(map(operator.and_, found, same))
+        return found
+
+    def at(self, keys: Sequence[Hashable], names: Sequence[str]) -> list[list[Any]]:
+        """Return fields of the rows with these keys, field by field; None without such a row."""
+        places = list(map(self.index.get, keys))
+        columns = map(self.column, names)
+        return [[None if place is None else column[place] for place in places] for column in columns]
+
     def row(self, place: int) -> Reading:
         """Return the row at a place."""
         make: Any = self.family
@@ -137,9 +175,25 @@ class Columns(Mapping[Hashable, Reading]):
             row = make(**{name: column[place] for name, column in self._columns.items()})
         return row
 
+    def every(self) -> Iterable[Reading]:
+        """Return the rows in order."""
+        return map(self.row, range(len(self.index)))
+
     def values(self) -> ValuesView[Reading]:
         """Return the rows, each made when it is reached."""
         return _Values(self)
+
+    @property
+    def most(self) -> int:
+        """Maximum number of rows, known without working them out."""
+        return len(self.index)
+
+    def age(self) -> None:
+        """Drop what can be worked out again: the table will seldom be read."""
+
+    def young(self) -> Columns:
+        """Return the same rows in a table that keeps its results, for callers that read many rows of an old one."""
+        return self
 
     def __contains__(self, key: object) -> bool:
         """Return whether there is a row, without making it."""
@@ -155,10 +209,52 @@ class Columns(Mapping[Hashable, Reading]):
 def value_of(rows: Rows, key: Hashable, name: str) -> Any:
     """Return a field of a row, None without such a row; a row of columns is not made for it."""
     if isinstance(rows, Columns):
-        place = rows.index.get(key)
-        return None if place is None else rows.column(name)[place]
+        return rows.value(key, name)
     row = rows.get(key)
     return None if row is None else getattr(row, name)
+
+
+def values_of(rows: Rows, name: str) -> Sequence[Any]:
+    """Return a field of all rows, in their order."""
+    return rows.column(name) if isinstance(rows, Columns) else [getattr(row, name) for row in rows.values()]
+
+
+def values_beside(rows: Rows, other: Rows, name: str) -> Sequence[Any]:
+    """Return a field of the row with the key of each row of another table, None where there is none."""
+    if not isinstance(rows, Columns):
+        return [None if row is None else getattr(row, name) for row in map(rows.get, other)]
+    if isinstance(other, Columns) and other.index is rows.index:
+        return rows.column(name)
+    column = rows.column(name)
+    return [None if place is None else column[place] for place in map(rows.index.get, other)]
+
+
+def values_at(rows: Rows, keys: Sequence[Hashable], *names: str) -> list[list[Any]]:
+    """Return fields of the rows with these keys, field by field; None without such a row."""
+    if isinstance(rows, Columns):
+        return rows.at(keys, names)
+    return fields_of([rows.get(key) for key in keys], names)
+
+
+def fields_of(rows: Sequence[Reading | None], names: Sequence[str]) -> list[list[Any]]:
+    """Return fields of rows, field by field; None of a row that is None."""
+    return [[None if row is None else getattr(row, name) for row in rows] for name in names]
+
+
+class Places(dict[Hashable, int]):
+    """Places of rows by key; successive tables share it, and what takes the same rows from each of them."""
+
+    __slots__ = ("picks",)
+
+    def __init__(self, places: Iterable[tuple[Hashable, int]]) -> None:
+        super().__init__(places)
+        self.picks: dict[tuple[Hashable, ...], Callable[[Sequence[Any]], tuple[Any, ...]] | None] = {}
+
+
+def _picker(places: Sequence[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
+    if len(places) > 1:
+        return operator.itemgetter(*places)
+    return lambda column: tuple([column[place] for place in places])
 
 
 class _View:
@@ -194,7 +290,7 @@ class _Values(ValuesView[Reading]):
         self._rows = rows
 
     def __iter__(self) -> Iterator[Reading]:
-        return map(self._rows.row, range(len(self._rows)))
+        return iter(self._rows.every())
 
 
 @cache
@@ -212,7 +308,7 @@ _WIDTHS = {int: ("I", "q"), float: ("d",)}
 """Forms of numbers; 32 bits hold most counts and all times."""
 
 
-def _packed(values: Sequence[Any], known: Sequence[Any] | None) -> Sequence[Any]:
+def packed(values: Sequence[Any], known: Sequence[Any] | None) -> Sequence[Any]:
     """Return a column in its smallest form, or `known` if it is equal."""
     if values is known:
         return values

@@ -53,6 +53,7 @@ class EvidenceHost(Host):
         self._real: dict[str, tuple[str, int]] = {}
         self._spoken: list[str] = []  # keys other than paths, few among thousands: only these are searched
         self._folders: dict[str, set[str]] | None = None
+        self._programs: dict[str, list[str]] = {}
         self.apply(evidence)
 
     @classmethod
@@ -74,6 +75,7 @@ class EvidenceHost(Host):
             if before is None:
                 if not key.startswith(("/", "link:/", "list:/")):
                     self._spoken.append(key)
+                    self._programs = {}
             elif before.outcome is item.outcome and not (key.startswith("link:") and before.data != item.data):
                 continue
             if item.outcome is Outcome.DENIED:
@@ -99,6 +101,7 @@ class EvidenceHost(Host):
         self.denied.discard(key)
         if key in self._spoken:
             self._spoken.remove(key)
+            self._programs = {}
         self._links.pop(key[5:], None) if key.startswith("link:") else None
         self._real.clear()
         self._folders = None
@@ -183,9 +186,13 @@ class EvidenceHost(Host):
     def recorded(self, program: str) -> list[str]:
         """Return the recorded commands of a program (argv, or the slug if only that was recorded)."""
         self.touched.add(TREE)
-        keys = (key.partition(":") for key in self._spoken)
-        found = (rest for kind, _, rest in keys if kind in {"cmd", "slug"})
-        return sorted(r for r in found if r == program or r.startswith((f"{program} ", f"{program}_")))
+        known = self._programs.get(program)
+        if known is None:
+            keys = (key.partition(":") for key in self._spoken)
+            found = (rest for kind, _, rest in keys if kind in {"cmd", "slug"})
+            known = sorted(r for r in found if r == program or r.startswith((f"{program} ", f"{program}_")))
+            self._programs[program] = known
+        return list(known)
 
     def recorded_output(self, name: str) -> Output:
         """Return the output of a command listed by `recorded`."""

@@ -108,6 +108,10 @@ class RecordingHost(Host):
             path, lambda: self._host.promptly(path, seconds), lambda text: text.encode("utf-8", "surrogateescape")
         )
 
+    def lacks(self, what: str) -> bool:
+        """Return whether the node lacks a program or a gateway."""
+        return self._host.lacks(what)
+
     def rests(self, what: str) -> bool:
         """Return whether a source must not be queried for now."""
         return self._host.rests(what)

@@ -232,6 +232,8 @@ def age(
     for table in tables.values():
         if isinstance(table, DerivedRows) and table.most >= large:
             table.age([*before, *done])
+        elif isinstance(table, Columns) and table.most >= large:
+            table.age()
     return done or before
 
 

@@ -14,7 +14,15 @@ from pathlib import Path
 from sdstop.core.collector import Command
 from sdstop.core.evidence import command_key
 from sdstop.core.host import LARGEST, Absent, Denied, Failed, Output, TimedOut
-from sdstop.node.descendants import MARK, adopt_orphans, end_orphans, in_other_session, reap, signal_descendants
+from sdstop.node.descendants import (
+    MARK,
+    adopt_orphans,
+    end_descendants,
+    end_orphans,
+    in_other_session,
+    reap,
+    signal_descendants,
+)
 
 PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 """Directories that are searched for programs, regardless of the caller's PATH."""
@@ -89,9 +97,13 @@ class CommandRunner:
         for pid in tuple(self._running):
             _signal_tree(pid, signal.SIGKILL)
         if self._adopted:
-            signal_descendants(os.getpid(), signal.SIGKILL)
+            end_descendants(os.getpid())
         if locked:
             self._lock.release()
+
+    def lacks(self, program: str) -> bool:
+        """Return whether a program is not installed."""
+        return self._find(program) is None
 
     def _find(self, name: str) -> str | None:
         places = (Path(folder, name) for folder in self._path)

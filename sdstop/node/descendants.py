@@ -95,6 +95,19 @@ def signal_descendants(pid: int, number: signal.Signals) -> None:
                 signal.pidfd_send_signal(handle, number)
 
 
+def end_descendants(pid: int) -> None:
+    """Kill the descendants of a process, until a search after the last signal finds no further one, or _PATIENCE ends.
+
+    A child that is being forked while its parent is killed is in no list yet.
+    """
+    seen = set[int]()
+    end = time.monotonic() + _PATIENCE
+    while not seen.issuperset(now := descendants(pid)) and time.monotonic() < end:
+        signal_descendants(pid, signal.SIGKILL)
+        seen |= now.keys()
+        time.sleep(_PAUSE)
+
+
 def parent_of(pid: int) -> int | None:
     """Return the parent of a process, from /proc/PID/stat after the last parenthesis: `4711 (a) b) S 4710 ...`."""
     try:

@@ -214,6 +214,10 @@ class LiveHost(Host):
         except OSError as error:
             raise unreadable(KMSG, error) from error
 
+    def lacks(self, what: str) -> bool:
+        """Return whether a program or a gateway (`http`) is missing; below `--root` neither is asked."""
+        return bool(self._root) or (self._gateway is None if what == "http" else self._runner.lacks(what))
+
     def rests(self, what: str) -> bool:
         """Return whether something is not to be queried for now."""
         return self._clock() < self._resting.get(what, 0.0)

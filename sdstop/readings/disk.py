@@ -44,6 +44,7 @@ class Disk(Reading, frozen=True):
     """
 
     family: ClassVar[str] = "disk"
+    numerous: ClassVar[bool] = True
     title: ClassVar[str] = "Disk counters"
     rows_of = Source(DISKSTATS, " {device} ")
     things: ClassVar = {
@@ -121,6 +122,7 @@ class DiskActivity(Reading, frozen=True):
     """
 
     family: ClassVar[str] = "disk_activity"
+    numerous: ClassVar[bool] = True
     title: ClassVar[str] = "Disk activity"
     exported: ClassVar[bool] = False
     things: ClassVar = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import json
 import math
 import tarfile
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from sdstop.analysis.members.column import Second, StripeColumn, StripeLimits, StripeMember
+from sdstop.analysis.members.laggard import sudden
 from sdstop.analysis.members.stripe import StripePattern, Verdict, judge
 from tests.arrays import SAS_15K, SATA_7200, ArraySpec, Clones, Level, Media, Random, member_name, simulate
 from tests.arrays.measure import member, rows, seconds
@@ -33,7 +35,7 @@ def disk(
 
 def striped(disks: Sequence[StripeMember], *, legs: int = 1, busy: float | None = 1.0) -> Second:
     columns = tuple(StripeColumn(tuple(disks[first : first + legs])) for first in range(0, len(disks), legs))
-    return Second(columns, busy)
+    return Second.of(columns, busy)
 
 
 def run(make: Callable[[int, int], StripeMember], columns: int = 8, seconds: int = 10, legs: int = 1) -> list[Second]:
@@ -97,8 +99,8 @@ def test_time_in_which_the_array_was_idle_does_not_count() -> None:
         return disk(column, queue=4.0 if column % 4 else 6.0, busy=0.3, ios=100.0)
 
     seconds = run(burst, columns=4)
-    known = judged([replace(second, busy=0.3) for second in seconds])
-    unknown = judged([replace(second, busy=None) for second in seconds])
+    known = judged([Second.of(second.columns, 0.3) for second in seconds])
+    unknown = judged([Second.of(second.columns) for second in seconds])
     assert known.deficit == pytest.approx(0.0, abs=0.07)
     assert unknown.deficit is not None
     assert unknown.deficit > 0.5
@@ -334,7 +336,7 @@ def test_queues_that_come_and_go_are_bursts(least: float, kind: StripePattern) -
 
 def test_columns_of_unequal_size_are_not_judged_by_evenness() -> None:
     seconds = [
-        replace(second, columns=tuple(replace(c, capacity=2.0 if n < 2 else 0.7) for n, c in enumerate(second.columns)))
+        Second.of([replace(c, capacity=2.0 if n < 2 else 0.7) for n, c in enumerate(second.columns)], second.busy)
         for second in run(moving)
     ]
     assert judged(seconds).kind is StripePattern.UNEQUAL
@@ -345,9 +347,7 @@ def test_a_larger_column_may_carry_more() -> None:
         return disk(column, 9.0, 1.0, ios=160.0) if column == 5 else disk(column, 0.3, 0.3)
 
     seconds = [
-        replace(
-            second, columns=tuple(replace(c, capacity=4.0 if n == 5 else 0.6) for n, c in enumerate(second.columns))
-        )
+        Second.of([replace(c, capacity=4.0 if n == 5 else 0.6) for n, c in enumerate(second.columns)], second.busy)
         for second in run(large)
     ]
     assert judged(seconds).kind is StripePattern.UNEQUAL
@@ -359,7 +359,7 @@ def test_random_load_is_even_and_little_load_is_idle() -> None:
 
 
 def test_too_few_columns_or_seconds_are_no_sample() -> None:
-    three = [Second(second.columns[:3], second.busy) for second in run(moving)]
+    three = [Second.of(second.columns[:3], second.busy) for second in run(moving)]
     assert judged(three).kind is StripePattern.TOO_FEW
     assert judged(run(moving, seconds=7)).kind is StripePattern.TOO_FEW
     assert judged([]).kind is StripePattern.TOO_FEW
@@ -421,7 +421,7 @@ def any_seconds(draw: st.DrawFn) -> list[Second]:
         )  # fmt: skip
 
     return [
-        Second(
+        Second.of(
             tuple(StripeColumn(tuple(leg(c, n) for n in range(legs)), capacities[c]) for c in range(columns)),
             draw(st.none() | st.floats(0, 2)),
         )
@@ -445,11 +445,26 @@ def test_any_seconds_get_a_verdict_whose_numbers_are_numbers(
     assert (verdict.kind is StripePattern.SLOW) is (verdict.wait is not None)
 
 
+def test_judged_seconds_are_freed_at_once() -> None:
+    """A thousand disks have 22 of them a second: left to the garbage collector, those of minutes would stay."""
+    gc.collect()
+    gc.disable()
+    try:
+        for make in (moving, even, lambda column, _: disk(column, wait=0.3 if column == 2 else None)):
+            seconds = run(make)
+            judged(seconds)
+            sudden(seconds, StripeLimits(), rotational=True, mirrored=False, without=frozenset())
+            del seconds
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.permutations(range(8)), st.sampled_from([StripePattern.CONVOY, StripePattern.EVEN]))
 def test_the_order_of_the_columns_does_not_matter(order: list[int], load: StripePattern) -> None:
     seconds = run(moving if load is StripePattern.CONVOY else even)
-    mixed = [Second(tuple(second.columns[place] for place in order), second.busy) for second in seconds]
+    mixed = [Second.of(tuple(second.columns[place] for place in order), second.busy) for second in seconds]
     a, b = judged(seconds), judged(mixed)
     assert a.kind is b.kind is load
     assert (a.deficit, a.top_share, a.standing) == pytest.approx((b.deficit, b.top_share, b.standing))

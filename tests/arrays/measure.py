@@ -64,7 +64,7 @@ def seconds(frames: Iterable[Frame], spec: ArraySpec, *, accounted: bool = True)
             if members
         )
         busy = (new[spec.name][9] - old[spec.name][9]) / 1000 / took
-        yield Second(made, busy if accounted else None)
+        yield Second.of(made, busy if accounted else None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from sdstop.cli.config import Config, load
+from sdstop.cli.config import load
+from sdstop.cli.settings import Config
 from sdstop.core.config_error import ConfigError
 from sdstop.core.finding import Rule, Severity, Threshold
 

@@ -15,8 +15,9 @@ import pytest
 
 from sdstop.capture.reader import open_capture
 from sdstop.cli.choices import configured
-from sdstop.cli.config import Config, load
+from sdstop.cli.config import load
 from sdstop.cli.export import reloading
+from sdstop.cli.settings import Config
 from sdstop.cli.watch import Watch
 from sdstop.collectors import BUILTIN
 from sdstop.core.config_error import ConfigError

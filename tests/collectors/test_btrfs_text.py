@@ -73,6 +73,7 @@ OLD_COUNTS = (
         (NEW.format("running") + "Error summary:    no errors found\n", "running", 0, 0),
         (NEW.format("aborted") + COUNTS.format(0, 0), "canceled", 0, 0),
         (f"UUID:             {UUID}\n\tno stats available\n", "never", None, None),
+        (NEW.format("finished") + "\tuncorrectable_errors: 9\n\tcorrected_errors: 2\n", "finished", 2, 9),
         (OLD + OLD_COUNTS.format(3, 41), "finished", 3, 41),
         (OLD + "\ttotal bytes scrubbed: 1.21TiB with 0 errors\n", "finished", 0, 0),
     ],

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.block.diskstats import DISKSTATS, parse, stirs
+from sdstop.collectors.block.diskstats import DISKSTATS, parse, parse_columns, stirs
+from sdstop.core.columns import Columns
 from sdstop.core.evidence import Evidence, Frame
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Malformed
@@ -129,8 +130,51 @@ def test_two_frames_tell_what_disks_do() -> None:
     assert idle.reads_per_second == 0.0
 
 
-def test_rows_that_did_not_change_are_the_same_objects() -> None:
-    assert devices(f"{NEW}\n")["sda"] is devices(f"{OLD}\n{NEW}\n")["sda"]
+LINES = st.lists(
+    st.tuples(
+        st.sampled_from("abc"),
+        st.lists(st.sampled_from((0, 1, 2, 2**31, 2**32, 2**64 - 1)), min_size=17, max_size=17),
+        st.sampled_from((17,) * 8 + (7, 10, 11, 14, 15, 16)),
+    ),
+    max_size=5,
+)
+
+
+def printed(lines: list[tuple[str, list[int], int]]) -> str:
+    return "".join(
+        f"   8 {place:7d} sd{name} {' '.join(map(str, [*row, 9][:count]))}\n"
+        for place, (name, row, count) in enumerate(lines)
+    )
+
+
+@given(st.lists(LINES, min_size=2, max_size=4))
+def test_a_text_that_follows_another_is_read_like_the_first(texts: list[list[tuple[str, list[int], int]]]) -> None:
+    """What is known of the text before saves work, and changes nothing."""
+    for lines in [*texts, *[each[:1] + texts[0][1:] for each in texts]]:
+        values: dict[str, list[object]] = {name: [] for name in Disk.__struct_fields__}
+        for place, (name, row, count) in enumerate(lines):
+            kept = 0 if count < 11 else 11 if count < 15 else 15 if count < 17 else 17
+            counters: list[int | None] = [*row[:kept], *[None] * (17 - kept)]
+            if row[8] >= 2**31:
+                counters[8] = None
+            for field, value in zip(values, [f"sd{name}", 8, place, *counters] if kept else [], strict=False):
+                values[field].append(value)
+        if not values["device"] and lines:
+            with pytest.raises(Malformed):
+                parse_columns(printed(lines).encode())
+        else:
+            assert {name: list(column) for name, column in parse_columns(printed(lines).encode()).items()} == values
+
+
+def test_columns_that_did_not_change_are_the_same_objects() -> None:
+    replay = Replay([DISKSTATS])
+    shots = [replay.feed(frame(n, f"{NEW}\n{NEW.replace('sda', 'sdb').replace(' 11 ', f' {n} ')}\n")) for n in (1, 2)]
+    first, second = (shot.rows(Disk) for shot in shots)
+    assert isinstance(first, Columns)
+    assert isinstance(second, Columns)
+    changed = {name for name in Disk.__struct_fields__ if first.column(name) is not second.column(name)}
+    assert changed == {"reads"}
+    assert first.index is second.index
 
 
 def test_absent_without_the_file() -> None:
@@ -190,7 +234,5 @@ def test_a_row_without_its_counters_leaves_the_source_in_doubt(text: str, lost: 
 
 def test_samples_share_the_names_of_devices() -> None:
     first, second = (f"   8       0 sda {reads} 0 0 0 0 0 0 0 0 0 0\n" for reads in (1, 2))
-    rows = [next(iter(DISKSTATS.read(EvidenceHost.of({"/proc/diskstats": text})))) for text in (first, second)]
-    assert isinstance(rows[0], Disk)
-    assert isinstance(rows[1], Disk)
-    assert rows[0].device is rows[1].device
+    names = [parse_columns(text.encode())["device"] for text in (first, f"{second}{NEW.replace('sda', 'sdb')}\n")]
+    assert names[0][0] is names[1][0]

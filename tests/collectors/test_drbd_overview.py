@@ -33,6 +33,34 @@ def test_a_line_is_a_volume(connection: str, state: str, replication: str, rest:
     assert peer.volumes[0].replication == replication
 
 
+@pytest.mark.parametrize(
+    ("line", "state", "roles", "disks"),
+    [
+        ("Connected(2*) Primar/Second UpToDate(2*)", "Connected", "Primary Secondary", "UpToDate UpToDate"),
+        ("Connected(2*) Secondary(2*) UpToDa/Incons", "Connected", "Secondary Secondary", "UpToDate Inconsistent"),
+        ("Connec/'ing Primar/Unknow UpToDa/DUnkno", "Connecting", "Primary Unknown", "UpToDate DUnknown"),
+        ("Connec/StaAlo Second/Unknow Outdat/DUnkno", "StandAlone", "Secondary Unknown", "Outdated DUnknown"),
+    ],
+)
+def test_a_pair_of_hosts_with_version_9(line: str, state: str, roles: str, disks: str) -> None:
+    """Shortened as scripts/drbd-overview.pl of drbd-utils 9 does it."""
+    (resource,) = parse(as_status(f" 0:r0/0  {line}\n")).resources
+    (volume,), (peer,) = resource.volumes, resource.peers
+    assert (peer.state, f"{resource.role} {peer.role}", f"{volume.disk} {peer.volumes[0].disk}") == (
+        state,
+        roles,
+        disks,
+    )
+
+
+@pytest.mark.parametrize(
+    "line", ["Connected(3*) Primar/Second UpToDate(2*)", "Connec/Curiou Primar/Second UpToDate(2*)"]
+)
+def test_a_state_that_is_not_known_is_malformed(line: str) -> None:
+    with pytest.raises(Malformed):
+        as_status(f" 0:r0/0  {line}\n")
+
+
 def test_volumes_of_a_resource() -> None:
     states = ("UpToDate/UpToDate", "Diskless/UpToDate")
     text = "".join(f" {at}:r0/{at} Connected Primary/Secondary {each}\n" for at, each in enumerate(states))

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 
 from sdstop.collectors.kernel.kinds import KINDS
+from sdstop.collectors.kernel.message import Pattern
 from sdstop.collectors.kernel.messages import LONGEST, PATTERNS, suppressed, understood
 
 UNDERSTOOD = """
@@ -129,7 +134,6 @@ cache-error bcache | bcache: prio_read() bad magic reading priorities
 unnamed-fault node | qla2xxx [0000:05:00.0]-8802:1: MBX Command timeout for cmd 54
 unnamed-fault node | nvme nvme4: Identify namespace failed (-5)
 unnamed-fault node | device-mapper: clone: dm-4: Metadata operation failed
-unnamed-fault node | kvdo0:journalQ: Completing write VIO for LBN 12 with error after journal: kvdo: Read only
 unnamed-fault node | JBD2: Error while async write back metadata bh 12
 medium-error sdc | critical medium error, dev sdc, sector 8201 op 0x0:(READ) flags 0x80700 phys_seg 1 prio class 2
 medium-error sdc | blk_update_request: critical medium error, dev sdc, sector 8201 op 0x0:(READ) flags 0x0 phys_seg 1
@@ -193,6 +197,7 @@ kernel-bug node | Kernel panic - not syncing: Fatal exception
 transmit-hang node | NETDEV WATCHDOG: eth2 (ixgbe): transmit queue 3 timed out
 transmit-hang node | ixgbe 0000:04:00.0 eth2: Detected Tx Unit Hang
 conntrack-full node | nf_conntrack: nf_conntrack: table full, dropping packet
+cpu-hot node | CPU9: Package temperature is above threshold, cpu clock is throttled (total events = 12)
 cpu-throttled node | CPU5: Package temperature above threshold, cpu clock throttled (total events = 1)
 overheating node | thermal thermal_zone0: critical temperature reached (105 C), shutting down
 timeout nvme1 | nvme nvme1: I/O 512 QID 3 timeout, aborting
@@ -200,7 +205,8 @@ timeout nvme1 | nvme nvme1: I/O 512 (I/O Cmd) QID 3 timeout, reset controller
 timeout nvme1 | nvme nvme1: I/O tag 51 (a033) opcode 0x2 (I/O Cmd) QID 3 timeout, aborting req_op:READ(0) size:4096
 missed-interrupt nvme1 | nvme nvme1: I/O 512 QID 3 timeout, completion polled
 timeout nvme1 | nvme nvme1: queue 2: timeout request 0x11 type 4
-controller-reset nvme1 | nvme nvme1: controller is down; will reset: CSTS=0xffffffff, PCI_STATUS=0x10
+pcie-fatal nvme1 | nvme nvme1: controller is down; will reset: CSTS=0xffffffff, PCI_STATUS=0x10
+controller-reset nvme1 | nvme nvme1: controller is down; will reset: CSTS=0x3, PCI_STATUS=0x10
 controller-reset nvme1 | nvme nvme1: resetting controller
 controller-fault nvme1 | nvme nvme1: Device not ready; aborting reset, CSTS=0x1
 device-gone nvme1 | nvme nvme1: Removing after probe failure status: -19
@@ -395,6 +401,15 @@ server-silent nas1 | CIFS VFS: Server nas1 has not responded in 120 seconds. Rec
 server-silent mds0 | ceph: mds0 hung
 server-back mds0 | ceph: mds0 came back
 client-abort node | ABORT_TASK: Found referenced iSCSI task_tag: 12
+controller-reset mpt3sas_cm0 | mpt3sas_cm0: sending message unit reset !!
+path-failed sdb | mpatha: sdb - directio checker reports path is down
+device-gone drbd0 | block drbd0: conn( Connected -> NetworkFailure ) disk( UpToDate -> Failed )
+pending-sectors sda | Device: /dev/sda [SAT], 8 Total unreadable sectors
+io-error kvdo0 | kvdo0:journalQ: Completing write VIO for LBN 12 with error after journal: kvdo: Read only
+io-error sdb | bcache: bch_count_backing_io_errors() sdb: IO error on backing device, unrecoverable
+degraded-array md3 | md/raid:md3: raid level 5 active with 2 out of 3 devices, algorithm 2
+degraded-array md0 | md/raid1:md0: active with 1 out of 2 mirrors
+target-error ScaleIO | ScaleIO mapVolIO_ReportIOErrorIfNeeded:403 :[1234] IO-ERROR comb: a60c. offsetInComb 1
 client-lost node | nvmet: ctrl 1 keep-alive timer (5 seconds) expired!
 client-lost node | nvmet: ctrl 1 fatal error occurred!
 client-lost node | Did not receive response to NOPIN on CID: 0, failing connection for I_T Nexus iqn.a:b,i
@@ -597,3 +612,16 @@ def test_of_an_unclassified_fault_only_driver_and_fault_are_kept(text: str, kept
     assert message is not None
     assert (message.kind, message.text) == ("unnamed-fault", kept)
     assert understood(message.text) == message
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("known", PATTERNS, ids=range(len(PATTERNS)))
+def test_every_message_of_a_pattern_has_its_word(known: Pattern) -> None:
+    """The word decides whether the pattern is tried at all; five patterns never saw some of their messages."""
+
+    @settings(max_examples=25, derandomize=True, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+    @given(st.from_regex(re.compile(known.regex, re.ASCII), fullmatch=True))
+    def check(text: str) -> None:
+        assert known.word in text
+
+    check()

@@ -17,9 +17,10 @@ from sdstop.collectors.devicemapper.volume_readings import (
     VolumeSnapshot,
 )
 from sdstop.core.evidence_host import EvidenceHost
-from sdstop.core.finding import Finding, RuledOut
+from sdstop.core.finding import Finding, RuledOut, Severity
 from sdstop.core.host import Absent, Malformed
 from sdstop.core.recorded import RecordedOutput
+from sdstop.rules.arrays.volume_group_partial import VOLUME_GROUP_PARTIAL
 from sdstop.rules.mappings.volume_unhealthy import VOLUME_UNHEALTHY
 from sdstop.rules.space.snapshot_filling import SNAPSHOT_FILLING
 from tests.nodes.frames import Judged
@@ -71,6 +72,26 @@ def test_messages_between_the_rows() -> None:
         "  /dev/sdd: read failed after 0 of 4096 at 0: Input/output error\n  vg0   2   1   0 wz-pn- <5.99g 5.00g\n"
     )
     assert [(row.group, row.partial, row.size) for row in read("vgs", text)] == [("vg0", 1, round(5.99 * 2**30))]
+
+
+@pytest.mark.parametrize(
+    ("name", "synced", "title"),
+    [("r1", "12.50", "SYNCHRONIZING: 12.5%"), ("r1", "100.00", None), ("r1", "", None), ("[pvmove0]", "12.50", None)],
+)
+def test_a_raid_that_is_not_in_sync_is_mentioned(name: str, synced: str, title: str | None) -> None:
+    text = f"  LV        VG  Attr       LSize  Cpy%Sync\n  {name:<9} vg0 rwi-aor--- 10.00g {synced}\n"
+    verdict = Judged((LVM_REPORTS,), [VOLUME_UNHEALTHY], [(0.0, {"cmd:lvs": text})]).of(f"vg0/{name.strip('[]')}")
+    assert (verdict.title if isinstance(verdict, Finding) else None) == title
+
+
+@pytest.mark.parametrize(
+    ("attributes", "severity"),
+    [("wz--n-", None), ("wzx-n-", Severity.INFO), ("wzxpn-", Severity.CRITICAL), ("wz-pn-", Severity.CRITICAL)],
+)
+def test_an_exported_volume_group_is_mentioned(attributes: str, severity: Severity | None) -> None:
+    text = f"  VG  #PV #LV #SN Attr   VSize  VFree\n  vg0   3   2   0 {attributes} 59.99g    0\n"
+    verdict = Judged((LVM_REPORTS,), [VOLUME_GROUP_PARTIAL], [(0.0, {"cmd:vgs": text})]).of("vg0")
+    assert (verdict.severity if isinstance(verdict, Finding) else None) is severity
 
 
 def test_missing_volumes_are_rows_of_their_own() -> None:

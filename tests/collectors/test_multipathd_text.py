@@ -68,7 +68,7 @@ def test_a_path_without_a_map_is_not_good() -> None:
     verdict = judged(paths(("active", "ready")) + ORPHAN).of("multipathd")
     assert isinstance(verdict, Unchecked)
     assert verdict.gap is Gap.FAULTY
-    assert "1 paths without a map" in verdict.reason
+    assert "1 without a map" in verdict.reason
 
 
 @pytest.mark.parametrize(("queueing", "queues"), [("on", 1), ("off", 0), ("12 chk", 1), ("60 sec", 1), ("-", None)])

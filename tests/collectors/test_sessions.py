@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.collectors.network.peer_readings import StorageSession
 from sdstop.collectors.network.sessions import SESSIONS, fingerprint, parse_address
+from sdstop.collectors.network.sessions_text import SESSIONS_TEXT
 from sdstop.core.evidence import Evidence
 from sdstop.core.evidence_host import EvidenceHost
+from sdstop.core.finding import Finding, Severity
 from sdstop.core.model import Reading
+from sdstop.rules.paths.path_failed import PATH_FAILED
+from tests.nodes.frames import Judged
 
 ISCSI = {
     "/sys/class/iscsi_session/session3/targetname": "iqn.2026-11.example:pool\n",
@@ -112,3 +117,27 @@ def test_no_text_raises(text: str) -> None:
     for files in (ISCSI, NVME, NBD):
         host = EvidenceHost(Evidence(key, data=text.encode("utf-8", "surrogatepass")) for key in files)
         assert len(list(SESSIONS.read(host))) <= 2
+
+
+# --- access states in text of nvme list-subsys -----------------------------------------------------------------
+
+
+def listed(*access: str) -> Judged:
+    paths = "".join(f" +- nvme{n} tcp traddr=192.0.2.{n},trsvcid=4420 live {each}\n" for n, each in enumerate(access))
+    text = f"nvme-subsys0 - NQN=nqn.2026-11.example:fast\n\\\n{paths}"
+    return Judged((SESSIONS_TEXT,), [PATH_FAILED], [(0.0, {"cmd:nvme list-subsys /dev/nvme0n1": text})])
+
+
+@pytest.mark.parametrize(
+    ("access", "severity"),
+    [
+        (("optimized", "non-optimized"), None),
+        (("optimized", "inaccessible"), None),  # the passive controller of an array
+        (("optimized", "persistent-loss"), Severity.WARNING),
+        (("inaccessible", "inaccessible"), Severity.CRITICAL),
+        (("inaccessible", "change"), Severity.CRITICAL),
+    ],
+)
+def test_paths_that_an_array_does_not_grant(access: tuple[str, ...], severity: Severity | None) -> None:
+    verdict = listed(*access).of("nvme0n1")
+    assert (verdict.severity if isinstance(verdict, Finding) else None) is severity

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import gc
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 import sdstop.collectors
 from sdstop.collectors import BUILTIN, SOURCES
 from sdstop.collectors.memory.readings import MemoryTraffic
-from sdstop.core.absence import Call, End, NothingFound, ReadIfPresent
+from sdstop.core.absence import Call, End, IfPresent, NothingFound
 from sdstop.core.collector import Collector
-from sdstop.core.evidence import Evidence, Outcome
+from sdstop.core.evidence import Evidence, Outcome, command_key
 from sdstop.core.evidence_host import EvidenceHost
-from sdstop.core.host import Absent, Denied, Failed, Host, TimedOut, Unreadable
+from sdstop.core.host import Absent, Denied, Failed, Host, Output, TimedOut, Unreadable
 from sdstop.core.later import later
 from sdstop.core.model import Reading
+from sdstop.core.recording import RecordingHost
 from sdstop.exporters.report.declarations import absence
+from sdstop.node.commands import CommandRunner
 from sdstop.node.live import LiveHost
 from tests import fixtures
 
@@ -27,11 +30,11 @@ WRITTEN = {c.name: c for module in SOURCES for c in sdstop.collectors.written(mo
 INDEXED = {collector.name: collector for collector in BUILTIN}
 
 
-def waiting(name: str) -> ReadIfPresent:
+def waiting(name: str) -> IfPresent:
     """Return `read` of a source that nothing has imported so far."""
     read = INDEXED[name].read
-    assert isinstance(read, ReadIfPresent)
-    return ReadIfPresent(read._read, read._courses, read._passes)
+    assert isinstance(read, IfPresent)
+    return IfPresent(read._function, read._courses, read._passes, tuple(read._own))
 
 
 def result(read: Any, host: EvidenceHost, collector: Collector) -> tuple[object, ...]:
@@ -89,7 +92,7 @@ COURSE = NothingFound((Call("read", ("/proc/thing",)),), End(0))
 
 
 def test_it_is_imported_when_a_file_appears() -> None:
-    read, host = ReadIfPresent(READ, (COURSE, COURSE), PASSES), Counting()
+    read, host = IfPresent(READ, (COURSE, COURSE), PASSES), Counting()
     with pytest.raises(Absent):
         read(host)
     assert not read._imported
@@ -105,7 +108,7 @@ def test_it_is_imported_when_a_file_appears() -> None:
 def test_errors_that_a_source_passes_on_do_not_import_it(outcome: Outcome, error: type[Unreadable]) -> None:
     host = EvidenceHost([Evidence("/proc/thing", outcome)])
     for passes in (PASSES, ()):
-        read = ReadIfPresent(READ, (COURSE, COURSE), passes)
+        read = IfPresent(READ, (COURSE, COURSE), passes)
         with pytest.raises(error):
             read(host)
         assert read._imported is not bool(passes)
@@ -114,17 +117,51 @@ def test_errors_that_a_source_passes_on_do_not_import_it(outcome: Outcome, error
 def test_what_hangs_is_not_asked_twice() -> None:
     host = Counting([Evidence("/proc/thing", Outcome.TIMEOUT)])
     with pytest.raises(TimedOut):
-        ReadIfPresent(READ, (COURSE, COURSE), PASSES)(host)
+        IfPresent(READ, (COURSE, COURSE), PASSES)(host)
     assert host.times == 1
 
 
-def test_a_live_node_is_not_asked_twice_to_run_a_command(tmp_path: Path) -> None:
+class Node(RecordingHost):
+    """Live node with or without a program."""
+
+    def __init__(self, *, installed: bool) -> None:
+        super().__init__(EvidenceHost([Evidence("/proc/thing", data=b"1")]), float, float)
+        self.installed = installed
+        self.ran = 0
+
+    def lacks(self, what: str) -> bool:
+        assert what == "thing"
+        return not self.installed
+
+    def run(self, argv: Sequence[str], deadline: float = 10.0) -> Output:
+        self.ran += 1
+        raise Absent(command_key(argv), f"no such program within {deadline}")
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_a_live_node_is_not_asked_twice_to_run_a_command(*, installed: bool) -> None:
     course = NothingFound((Call("run", (("thing",), 1.0)),), End(0))
-    read = ReadIfPresent(READ, (course, course), PASSES)
-    (tmp_path / "proc").mkdir()
-    (tmp_path / "proc/thing").write_text("1\n")
-    assert read(LiveHost(str(tmp_path), BUILTIN)) == ()
-    assert read._imported
+    read, host = IfPresent(READ, (course, course), PASSES), Node(installed=installed)
+    if installed:
+        assert read(host) == ()
+    else:
+        with pytest.raises(Absent, match="no such program within"):
+            read(host)
+    assert (host.ran, read._imported) == ((0, True) if installed else (1, False))
+
+
+@pytest.mark.parametrize(
+    ("installed", "gateway", "root", "lacking"),
+    [(True, True, "/", []), (False, False, "/", ["sh", "http"]), (True, True, "/sys", ["sh", "http"])],
+)
+def test_a_live_node_knows_its_programs_and_gateway(
+    tmp_path: Path, *, installed: bool, gateway: bool, root: str, lacking: list[str]
+) -> None:
+    (tmp_path / "sh").write_text("")
+    runner = CommandRunner((), [str(tmp_path)] if installed else [])
+    host = LiveHost(root, BUILTIN, gateway=(lambda: None) if gateway else None, runner=runner)  # type: ignore[arg-type,return-value]
+    assert [what for what in ("sh", "http") if host.lacks(what)] == lacking
+    assert [what for what in ("sh", "http") if RecordingHost(host, float, float).lacks(what)] == lacking
 
 
 def test_a_module_loaded_later_enables_its_source(tmp_path: Path) -> None:
@@ -148,10 +185,10 @@ def test_the_course_depends_on_whether_absence_is_recorded() -> None:
             host.read("/proc/two")
         return ()
 
-    told, untold, passes = absence(replace(INDEXED["arc"], read=one)) or (COURSE, COURSE, ())
+    told, untold, passes, own = absence(one) or (COURSE, COURSE, (), ())
     assert (told.calls, told.end) == ((Call("read", ("/proc/one",)),), End(-1, "/proc/one", "not loaded"))
     assert (untold.calls, untold.end) == ((Call("read", ("/proc/one",)), Call("read", ("/proc/two",))), End(1))
-    assert passes == PASSES
+    assert (passes, own) == (PASSES, ())
 
 
 def test_a_source_without_such_a_course_is_imported_at_once() -> None:
@@ -175,4 +212,21 @@ def test_a_source_without_such_a_course_is_imported_at_once() -> None:
         return ()
 
     for read in (with_rows, with_defect, with_many_calls, of_its_error):
-        assert absence(replace(INDEXED["arc"], read=read)) is None
+        assert absence(read) is None
+
+
+def test_an_absent_source_leaves_no_garbage() -> None:
+    """A round has twenty of them; frames in a cycle with their errors would stay until garbage is collected."""
+    names = [name for name, collector in INDEXED.items() if isinstance(collector.read, IfPresent)]
+    reads = [waiting(name) for name in names]
+    host = EvidenceHost.of({})
+    gc.collect()
+    gc.disable()
+    try:
+        for read in reads:
+            with suppress(Absent):
+                read(host)
+            assert not read._imported
+        assert gc.collect() == 0
+    finally:
+        gc.enable()

@@ -46,6 +46,16 @@ def table(rows: list[Group], like: Columns | None = None) -> Columns:
     return Columns(Group, values, like)
 
 
+def test_rows_that_equal_those_before() -> None:
+    before = table([Group("a", "x", 1.0, 1), Group("b", "x", 2.0, None), Group("c", "x", None, 3)])
+    after = table([Group("a", "x", 1.0, 1), Group("b", "x", 2.0, 2), Group("c", "x", 1.0, 3)], before)
+    assert after.alike(before) == [True, False, False]
+    assert after.alike(after) == [True, True, True]
+    assert table([Group("a", "x", 1, 1)]).alike(before) is None
+    one = table([Group("a", "x", 1.0, 1)])
+    assert table([Group("a", "x", 1, 1)], one).alike(one) == [False]  # it is not shown alike
+
+
 NUMBERS = st.one_of(st.none(), st.integers(-1, 1 << 65))
 ROWS = st.lists(
     st.builds(

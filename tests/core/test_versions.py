@@ -1,7 +1,9 @@
 """Versions of a text: every byte comes back, whatever the text is, and damage is noticed."""
 
+from random import Random
+
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -80,6 +82,26 @@ def test_differences_of_eight_bytes_are_read_whatever_they_need() -> None:
     assert len(found.planes) == 4
     assert read([wide]) == texts
     assert wide.some([1, 2]) == texts[1:]
+
+
+@given(
+    st.integers(1, 7),
+    st.sampled_from((1, 100, 1 << 14, 1 << 30, 1 << 50)),
+    st.sampled_from((3, 40, 258, 600)),
+    st.randoms(use_true_random=False),
+    st.data(),
+)
+@settings(max_examples=40, deadline=None)
+def test_any_versions_are_read_without_those_between(
+    columns: int, most: int, count: int, chance: Random, data: st.DataObject
+) -> None:
+    numbers, texts = [1 << 60] * columns, []
+    for _ in range(count):
+        texts.append(b" ".join(b"%d" % number for number in numbers))
+        numbers = [max(number + chance.choice((-most, most, 0, chance.randrange(most))), 0) for number in numbers]
+    (found,) = packed(texts)
+    wanted = sorted(data.draw(st.sets(st.integers(0, count - 1), min_size=1, max_size=3)))
+    assert found.some(wanted) == [texts[version] for version in wanted]
 
 
 GOOD = packed([b"sda 5 6\n", b"sda 6 8\n", b"sda 7 9\n"])[0]

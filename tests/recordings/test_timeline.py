@@ -11,8 +11,8 @@ import pytest
 from msgspec.structs import replace
 
 from sdstop.capture.reader import open_capture, open_recording
-from sdstop.cli.config import Config
 from sdstop.cli.redacting import redactor
+from sdstop.cli.settings import Config
 from sdstop.cli.watch import Watch
 from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark

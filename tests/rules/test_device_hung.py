@@ -9,7 +9,7 @@ import pytest
 from sdstop.collectors.block.devices import BLOCKDEV
 from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.collectors.system.node import NODE
-from sdstop.core.finding import Finding, Severity
+from sdstop.core.finding import SIGN, Finding, Gap, Severity, Unchecked
 from sdstop.rules.disks.device_hung import DEVICE_HUNG
 from tests.nodes.frames import Files, Judged, check, value
 
@@ -61,7 +61,7 @@ def judged(shown: Sequence[tuple[float, Files]], config: dict[str, float] | None
     return Judged((DISKSTATS, BLOCKDEV), [DEVICE_HUNG], shown, {"device-hung": config} if config else None)
 
 
-@pytest.mark.parametrize(("seconds", "fires"), [(9, False), (10, True), (40, True)])
+@pytest.mark.parametrize(("seconds", "fires"), [(4, False), (5, False), (9, False), (10, True), (40, True)])
 def test_ten_seconds(seconds: int, fires: bool) -> None:  # noqa: FBT001  # a table
     said = judged(frames(seconds, {"sdb": "hangs", "sda": "works"}))
     if fires:
@@ -71,7 +71,9 @@ def test_ten_seconds(seconds: int, fires: bool) -> None:  # noqa: FBT001  # a ta
         assert "3 requests in flight, none completed for at least" in finding.summary
     else:
         said.unchecked("")
-        assert not [v for v in said.all if v.subject == "sdb"]
+        seen = [v.gap for v in said.all if isinstance(v, Unchecked) and v.subject == "sdb"]
+        assert seen == ([Gap.SIGNS] if seconds >= SIGN else [])
+        assert not [v for v in said.all if v.subject == "sdb" and not isinstance(v, Unchecked)]
 
 
 @pytest.mark.parametrize("span", [9.5, 9.93])

@@ -119,6 +119,8 @@ def test_severity_follows_from_effect_and_age(lines: list[tuple[float, str]], se
     ("VFS: Dirty inode writeback failed for block device sdb1 (err=-5).", "sdb", "critical"),
     ("bcache: cached_dev_status_update() I/O disabled on cached dev sdb", "sdb", "critical"),
     ("md/raid:md5: journal disk is missing, force array readonly", "md5", "critical"),
+    ("nvme nvme0: controller is down; will reset: CSTS=0xffffffff, PCI_STATUS=0xffff", "nvme0", "warning"),
+    ("nvme nvme0: controller is down; will reset: CSTS=0x3, PCI_STATUS=0x10", "nvme0", "info"),
     (" session1: session recovery timed out after 120 secs", "session1", "warning"),
     (" connection1:0: detected conn error (1020)", "connection1:0", "info"),
     (" rport-1:0-3: blocked FC remote port time out: removing target and saving binding", "rport-1:0-3", "warning"),

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.system.readings import Pressure
 from sdstop.core.collector import Collector
+from sdstop.core.columns import Batch
 from sdstop.core.diagnosis import judge
 from sdstop.core.format import safe
 from sdstop.core.model import Fact, Label, Reading, schema
@@ -163,6 +164,10 @@ def texts_of(family: type[Reading]) -> tuple[str, ...]:
 
 def renamed(reading: Reading, new: Callable[[str], str]) -> Reading:
     """Return a reading in which every name is another."""
+    if isinstance(reading, Batch):
+        names = {name: reading.values[name] for name in texts_of(reading.of) if name in reading.values}
+        changed = {name: [new(text) if type(text) is str else text for text in texts] for name, texts in names.items()}
+        return Batch(reading.of, {**reading.values, **changed})
     texts = {name: getattr(reading, name) for name in texts_of(type(reading))}
     return replace(reading, **{name: new(text) for name, text in texts.items() if type(text) is str})
 

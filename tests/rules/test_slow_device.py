@@ -502,6 +502,29 @@ def test_a_slow_disk_is_found_in_short_and_in_coarse_recordings(seconds: int, in
     assert found(alone(2.0, 1500.0, seconds=seconds, interval=interval)) == {("slow-device", "warning", "sdb")}
 
 
+def early(session: Session) -> set[str]:
+    """Return the things of which a sign of slowness is seen for too short a time."""
+    unchecked = session.head().judgement.unchecked
+    return {
+        name for each in unchecked if each.gap is Gap.SIGNS and each.rule == "slow-device" for name in each.subjects
+    }
+
+
+@pytest.mark.parametrize(
+    ("rate", "seconds", "seen"), [(2.0, 2, True), (2.0, 7, True), (5.5, 7, False), (2.0, 40, False)]
+)
+def test_a_slow_disk_in_a_check_of_seconds_is_not_good(rate: float, seconds: int, seen: bool) -> None:  # noqa: FBT001
+    """A check that watches for itself has seven samples; below 0.2 s of work a request there is no sign."""
+    assert early(alone(rate, 3000.0, seconds=seconds)) == ({"sdb"} if seen else set())
+
+
+def test_a_disk_that_spins_up_in_a_check_of_seconds_shows_no_sign() -> None:
+    def load(device: str, second: int) -> Load:
+        return Load(0, 0, busy=1.0, in_flight=3, queue=3) if second < 6 else Load(3, 0, 6000.0, busy=1.0)
+
+    assert early(judged(peers.shown(peers.disks(DISKS[:1]), DISKS[:1], load, seconds=7))) == set()
+
+
 def test_a_disk_that_spins_up_is_not_slow() -> None:
     files = peers.disks(DISKS[:1])
 

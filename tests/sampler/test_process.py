@@ -473,6 +473,21 @@ if {end!r} == "kill":
         descendants.end_marked("4711-a-")
         assert process.wait() == -signal.SIGKILL
 
+    def test_what_is_being_forked_is_ended_too(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The kernel lists a child only when its fork is complete, and its parent may be killed by then."""
+        first = subprocess.Popen(["sleep", str(LONG)])
+        second = subprocess.Popen(["sleep", str(LONG)])
+        real, asked = descendants.descendants, Counter[int]()
+
+        def listed(pid: int) -> dict[int, int]:
+            asked[pid] += 1
+            return {first.pid: pid} if asked[pid] <= 2 else dict.fromkeys((first.pid, second.pid), pid)
+
+        monkeypatch.setattr(descendants, "descendants", listed)
+        descendants.end_descendants(os.getpid())
+        assert (first.wait(), second.wait()) == (-signal.SIGKILL, -signal.SIGKILL)
+        assert real(os.getpid()).keys().isdisjoint({first.pid, second.pid})
+
     def test_hot_plug_that_cannot_be_noticed_is_noted(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "pyudev", None)
         with Sampler([METERS], str(root), interval=0.05, hotplug=True) as sampler:

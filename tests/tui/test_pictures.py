@@ -10,8 +10,10 @@ from msgspec.structs import replace
 from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import Evidence
 from sdstop.core.finding import Finding, Severity, Value
+from sdstop.core.later import Later
 from sdstop.core.session import Session
 from sdstop.rules import RULES
+from sdstop.tui.pictures import choice
 from sdstop.tui.pictures.pool import pool_picture
 from sdstop.tui.terminal import Depth
 from sdstop.tui.views.measured import measures
@@ -425,3 +427,9 @@ async def test_the_latency_of_several_disks_is_the_mean_that_its_graph_shows() -
         drawn = shown.text().split("─ Latency")[1].split("─ Disks")[0]
         read = drawn.split("6 disks, mean  r ")[1].split()[0]
         assert f"r {float(read):.1f} " in drawn
+
+
+def test_each_picture_that_is_imported_later_exists() -> None:
+    named = {name: value for name, value in vars(choice).items() if isinstance(value, Later)}
+    assert len(named) > 15
+    assert {name: value.imported().__name__ for name, value in named.items()} == {name: name for name in named}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import cast
 
 from msgspec import Struct
 
@@ -13,10 +14,12 @@ from sdstop.collectors.devicemapper.dmtable import volume
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.collectors.zfs.readings import Vdev
 from sdstop.core.averages import median
+from sdstop.core.columns import value_of, values_at
 from sdstop.core.expression import expression
 from sdstop.core.finding import Finding, Severity, worst_by_subject, worst_of
 from sdstop.core.format import natural
 from sdstop.core.history import Moment, Window
+from sdstop.core.model import Rows
 from sdstop.readings.disk import DiskActivity
 from sdstop.readings.rebuild import Rebuild
 
@@ -107,11 +110,15 @@ USABLE = frozenset({"ONLINE", "AVAIL", "INUSE"})
 
 
 class DriveState(Struct, frozen=True):
-    """A block device: its activity, properties, arrays that it is a member of, and worst severity."""
+    """A block device: its activity, properties, arrays that it is a member of, and worst severity.
+
+    `rates` is the activity of all devices, whose rows are made when they are asked for: of a thousand devices a screen
+    shows forty, and of the others a figure each.
+    """
 
     name: str
     kind: str
-    activity: DiskActivity | None
+    rates: Rows
     device: BlockDevice | None = None
     members: tuple[Member, ...] = ()
     severity: Severity | None = None
@@ -122,9 +129,23 @@ class DriveState(Struct, frozen=True):
     @property
     def urgency(self) -> tuple[int, float, float]:
         """Sort key for urgency: severity of findings, then queue, then busy time."""
-        a = self.activity
         rank = -1 if self.severity is None else self.severity.rank
-        return (rank, (a.queue or 0.0) if a else 0.0, (a.busy or 0.0) if a else 0.0)
+        return (rank, self.figure("queue") or 0.0, self.figure("busy") or 0.0)
+
+    @property
+    def activity(self) -> DiskActivity | None:
+        """Its activity, None if that is unknown."""
+        return cast("DiskActivity | None", self.rates.get(self.name))
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether its activity is known."""
+        return self.name in self.rates
+
+    def figure(self, field: str) -> float | None:
+        """Return a field of its activity, None if it is unknown."""
+        found: float | None = value_of(self.rates, self.name, field)
+        return found
 
     @property
     def volume(self) -> str:
@@ -136,6 +157,14 @@ class DriveState(Struct, frozen=True):
     def whole(self) -> bool:
         """Whether totals include its I/O: the device is not a partition, and not stacked on another device."""
         return self.kind not in _STACKED
+
+
+def figures_by_drive(drives: Sequence[DriveState], field: str) -> list[float | None]:
+    """Return a field of the activity of each device, None where it is unknown; without making their rows."""
+    rates = drives[0].rates if drives else {}
+    if any(drive.rates is not rates for drive in drives):
+        return [drive.figure(field) for drive in drives]
+    return values_at(rates, [drive.name for drive in drives], field)[0]
 
 
 def kind_of(name: str, device: BlockDevice | None) -> str:
@@ -152,6 +181,7 @@ def drives(window: Window, findings: Sequence[Finding]) -> dict[str, DriveState]
 
 def _drives(window: Window, findings: Sequence[Finding]) -> dict[str, DriveState]:
     activities, stale = latest_rows(window, DiskActivity)
+    rates = cast("Rows", activities)
     devices, _ = latest_rows(window, BlockDevice)
     members: dict[str, list[Member]] = {}
     for member in latest_rows(window, Member)[0].values():
@@ -187,7 +217,7 @@ def _drives(window: Window, findings: Sequence[Finding]) -> dict[str, DriveState
         found[name] = DriveState(
             name,
             kind_of(name, device),
-            activities.get(name),
+            rates,
             device,
             tuple(members.get(name, ())),
             worst_of(worst[each] for each in names if each in worst) or (Severity.WARNING if name in without else None),
@@ -236,7 +266,7 @@ def shown(drive: DriveState) -> bool:
         return False
     if drive.kind in {"loop", "ram", "zram", "rom", "nbd"}:
         used = drive.device is not None and bool(drive.device.backing_file)
-        return used or (drive.activity is not None and drive.activity.completed_per_second > 0)
+        return used or (drive.figure("completed_per_second") or 0.0) > 0
     return True
 
 
@@ -249,8 +279,7 @@ def _queue(moment: Moment[DiskActivity], name: str) -> float | None:
     """Return a device's queue in a run, cached with that run."""
     known: dict[str, float | None] = moment.memo.setdefault("queue", {})
     if name not in known:
-        row = moment.rows.get(name)
-        known[name] = None if row is None else row.queue
+        known[name] = value_of(cast("Rows", moment.rows), name, "queue")
     return known[name]
 
 
@@ -291,7 +320,7 @@ def totals(window: Window) -> list[tuple[float, float, DiskTotals]]:
     for moment in moments(window):
         known = moment.memo.get("totals of disks")
         if known is None:
-            known = moment.memo["totals of disks"] = _total([moment.rows.get(name) for name in names])
+            known = moment.memo["totals of disks"] = _total(cast("Rows", moment.rows), names)
         found.append((moment.started, moment.seconds or 0.0, known))
     return found
 
@@ -307,21 +336,24 @@ def _whole_names(window: Window) -> list[str]:
     return [name for name in names if kind_of(name, devices.get(name)) not in _STACKED]
 
 
-def _total(rows_of: Iterable[DiskActivity | None]) -> DiskTotals:
-    kept = [row for row in rows_of if row is not None]
+def _total(rows: Rows, names: Sequence[str]) -> DiskTotals:
+    fields = (
+        "read_bytes_per_second", "write_bytes_per_second", "reads_per_second", "writes_per_second", "read_wait",
+        "write_wait",
+    )  # fmt: skip
+    known = [name for name in names if name in rows]
+    read_bytes, write_bytes, reads, writes, read_waits, write_waits = values_at(rows, known, *fields)
     return DiskTotals(
-        sum(row.read_bytes_per_second for row in kept),
-        sum(row.write_bytes_per_second for row in kept),
-        sum(row.reads_per_second for row in kept),
-        sum(row.writes_per_second for row in kept),
-        _mean_wait([(row.reads_per_second, row.read_wait) for row in kept]),
-        _mean_wait([(row.writes_per_second, row.write_wait) for row in kept]),
-    )
+        sum(read_bytes), sum(write_bytes), sum(reads), sum(writes),
+        _mean_wait(reads, read_waits), _mean_wait(writes, write_waits),
+    )  # fmt: skip
 
 
-def _mean_wait(known: Iterable[tuple[float, float | None]]) -> float | None:
-    """Return the mean wait of all requests in seconds, from (requests, wait) of each disk; None without any."""
-    waited = [(requests, wait) for requests, wait in known if requests > 0 and wait is not None]
+def _mean_wait(rates: Sequence[float], waits: Sequence[float | None]) -> float | None:
+    """Return the mean wait of all requests in seconds, from requests and wait of each disk; None without any."""
+    waited = [
+        (requests, wait) for requests, wait in zip(rates, waits, strict=True) if requests > 0 and wait is not None
+    ]
     requests = sum(each for each, _ in waited)
     return sum(each * wait for each, wait in waited) / requests if requests else None
 
@@ -359,10 +391,10 @@ def _groups(window: Window, findings: Sequence[Finding]) -> list[ArrayState]:
             key=lambda m: (m.slot is None, m.slot if m.slot is not None else 0, natural(m.device)),
         )
         own = tuple((m, known[m.device]) for m in listed)
-        busy = [d.activity for m, d in own if d.activity is not None and m.slot is not None]
+        slotted = [d for m, d in own if m.slot is not None]
         peers = PeerMedians(
-            _middle([a.queue for a in busy if a.queue is not None]),
-            _middle([a.wait for a in busy if a.wait is not None]),
+            _middle([queue for queue in figures_by_drive(slotted, "queue") if queue is not None]),
+            _middle([wait for wait in figures_by_drive(slotted, "wait") if wait is not None]),
         )
         found.append(
             ArrayState(

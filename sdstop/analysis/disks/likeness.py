@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sdstop.analysis.disks.drives import DriveState, array_states, drives, shown
+from sdstop.analysis.disks.drives import DriveState, array_states, drives, figures_by_drive, shown
 from sdstop.analysis.space.pool_tree import pool_trees
 from sdstop.core.averages import median
 from sdstop.core.finding import Finding, Severity, worst_by_subject, worst_of
@@ -121,7 +121,7 @@ def _folds(window: Window, findings: Sequence[Finding]) -> Iterator[DeviceFold]:
 def _single(drive: DriveState, what: str = "", severity: Severity | None = None) -> DeviceFold:
     name = drive.volume or drive.name
     return DeviceFold(
-        f"{name} {what}" if what else name, (drive,), figures(drive.activity), severity or drive.severity,
+        f"{name} {what}" if what else name, (drive,), figures_of(drive), severity or drive.severity,
         flag=drive.flag, stale=drive.stale,
     )  # fmt: skip
 
@@ -131,12 +131,16 @@ def figures(row: DiskActivity | None) -> DeviceFigures:
     return DeviceFigures() if row is None else DeviceFigures(*(getattr(row, field) for field in _FIELDS))
 
 
+def figures_of(drive: DriveState) -> DeviceFigures:
+    """Return the figures of a device without making its row."""
+    return DeviceFigures(*map(drive.figure, _FIELDS))
+
+
 def medians(members: Sequence[DriveState]) -> DeviceFigures:
     """Return the median of each figure over the devices that have it."""
-    rows = [drive.activity for drive in members if drive.activity is not None]
     found = []
     for field in _FIELDS:
-        values = [value for row in rows if (value := getattr(row, field)) is not None]
+        values = [value for value in figures_by_drive(members, field) if value is not None]
         found.append(median(values) if values else None)
     return DeviceFigures(*found)
 
@@ -150,12 +154,12 @@ def _folded(members: Sequence[DriveState], group: str, *, inner: bool) -> Iterat
         return
     if len(rest) == 1:
         yield DeviceFold(
-            rest[0].name, (rest[0],), figures(rest[0].activity), rest[0].severity, group, inner, rest[0].flag,
+            rest[0].name, (rest[0],), figures_of(rest[0]), rest[0].severity, group, inner, rest[0].flag,
             rest[0].stale,
         )  # fmt: skip
         return
     what = "disks" if _are_alike(rest) or not odd else "others"
-    known = any(drive.activity is not None for drive in rest)
+    known = any(drive.is_counted for drive in rest)
     said = f"{len(rest)} {what}" + ("" if not known else " alike" if _are_alike(rest) else ", median")
     yield DeviceFold(said, tuple(rest), medians(rest), None, group, inner, stale=any(d.stale for d in rest))
 
@@ -165,17 +169,21 @@ def _together(each: Sequence[DriveState], group: str, *, inner: bool) -> DeviceF
     label = " ".join(names) if len(names) <= _NAMED else f"{names[0]}-{names[-1]} {len(names)}"
     flags = dict.fromkeys(drive.flag for drive in each if drive.flag)
     return DeviceFold(
-        label, tuple(each), figures(each[0].activity) if len(each) == 1 else medians(each),
+        label, tuple(each), figures_of(each[0]) if len(each) == 1 else medians(each),
         worst_of(drive.severity for drive in each), group, inner, next(iter(flags), ""), any(d.stale for d in each),
     )  # fmt: skip
 
 
 def _apart(members: Sequence[DriveState]) -> tuple[list[list[DriveState]], list[DriveState]]:
     """Return the members that differ, those of one severity and about the same load together, and the others."""
-    busy = [drive.activity.busy for drive in members if drive.activity is not None and drive.activity.busy is not None]
+    shares = figures_by_drive(members, "busy")
+    busy = [share for share in shares if share is not None]
     middle = median(busy) if busy else 0.0
     accused = [drive for drive in members if drive.severity is not None]
-    differ = [drive for drive in members if drive.severity is None and _is_far(drive, middle)]
+    differ = [
+        drive for drive, share in zip(members, shares, strict=True)
+        if drive.severity is None and _is_far(share or 0.0, middle)
+    ]  # fmt: skip
     if len(accused) * 2 > len(members) > 2:  # facts that most share are not listed, faults are
         accused = [drive for drive in accused if drive.severity is not Severity.INFO]
     if len(differ) * 2 > len(members):
@@ -194,11 +202,10 @@ def _apart(members: Sequence[DriveState]) -> tuple[list[list[DriveState]], list[
 
 
 def _busy(drive: DriveState) -> float:
-    return (drive.activity.busy or 0.0) if drive.activity is not None else 0.0
+    return drive.figure("busy") or 0.0
 
 
-def _is_far(drive: DriveState, middle: float) -> bool:
-    busy = _busy(drive)
+def _is_far(busy: float, middle: float) -> bool:
     return abs(busy - middle) >= _FAR_BUSY and max(busy, middle) >= _FAR * min(busy, middle)
 
 
@@ -207,13 +214,10 @@ def _near(one: float, other: float) -> bool:
     return high - low <= _SLACK or high <= ALIKE * low
 
 
-def _are_alike(members: Iterable[DriveState]) -> bool:
+def _are_alike(members: Sequence[DriveState]) -> bool:
     """Return whether busy time and requests of all members are within ALIKE of their median."""
-    rows = [drive.activity for drive in members if drive.activity is not None]
-    if not rows:
-        return True
-    busy = [row.busy for row in rows if row.busy is not None]
-    rates = [row.completed_per_second for row in rows]
+    busy = [share for share in figures_by_drive(members, "busy") if share is not None]
+    rates = [rate for rate in figures_by_drive(members, "completed_per_second") if rate is not None]
     return _within(busy, _SLACK) and _within(rates, 1.0)
 
 
@@ -251,5 +255,4 @@ def _stacked(devices: Sequence[DriveState]) -> Iterator[DeviceFold]:
 
 
 def _is_used(drive: DriveState) -> bool:
-    row = drive.activity
-    return row is not None and (row.completed_per_second > 0 or bool(row.queue))
+    return (drive.figure("completed_per_second") or 0.0) > 0 or bool(drive.figure("queue"))

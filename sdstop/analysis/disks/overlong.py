@@ -59,13 +59,41 @@ def overlong(window: Window, longest: float, nvme: float) -> tuple[Overlong, ...
 
 
 def _found(window: Window, longest: float, nvme: float) -> Iterator[Overlong]:
-    moments = [moment for moment in recent(window, SECONDS, PARTS) if moment.seconds]
-    lasting = added(moment.seconds or 0.0 for moment in moments)
-    if len(moments) < PARTS or lasting < LEAST:
+    moments = _samples(window)
+    if not _are_enough(moments):
         return
-    counts = Counter(name for moment in moments for name in full(moment, BUSY))
     parts = [moments[len(moments) * n // PARTS : len(moments) * (n + 1) // PARTS] for n in range(PARTS)]
-    for name in sorted(name for name, count in counts.items() if count >= PARTS):
+    yield from _in_parts(window, moments, parts, longest, nvme)
+
+
+def signs(window: Window, longest: float, nvme: float) -> tuple[Overlong, ...]:
+    """Return the disks that show it in each sample where these are too few to judge by.
+
+    A disk that spins up completes nothing in most of them.
+    """
+    moments = recent(window, SECONDS, PARTS)
+    if _are_enough([moment for moment in moments if moment.seconds]):
+        return ()
+    return tuple(_in_parts(window, moments, [[moment] for moment in moments], longest, nvme))
+
+
+def _samples(window: Window) -> list[Moment[DiskActivity]]:
+    return [moment for moment in recent(window, SECONDS, PARTS) if moment.seconds]
+
+
+def _are_enough(moments: Sequence[Moment[DiskActivity]]) -> bool:
+    return len(moments) >= PARTS and added(moment.seconds or 0.0 for moment in moments) >= LEAST
+
+
+def _in_parts(
+    window: Window,
+    moments: Sequence[Moment[DiskActivity]],
+    parts: Sequence[Sequence[Moment[DiskActivity]]],
+    longest: float,
+    nvme: float,
+) -> Iterator[Overlong]:
+    counts = Counter(name for moment in moments for name in full(moment, BUSY))
+    for name in sorted(name for name, count in counts.items() if count >= min(PARTS, len(parts))):
         if not _is_disk(window, name):
             continue
         local = _is_local_nvme(window, name)
@@ -104,11 +132,15 @@ def _is_slow_nvme(each: Overlong, longest: float) -> bool:
     return each.seconds - moved >= longest and each.wait - moved >= WAITS * longest
 
 
+_UNKNOWN = 1.0
+"""Seconds of the only interval of a text, whose length is unknown: rates and waits count."""
+
+
 def _of_part(moments: Sequence[Moment[DiskActivity]], name: str) -> Overlong | None:
     """Return the work of a device over some samples, None if it was idle at times, or if that is unknown."""
     done = worked = waited = moved = queued = span = 0.0
     for moment in moments:
-        row, seconds = moment.rows.get(name), moment.seconds or 0.0
+        row, seconds = moment.rows.get(name), moment.seconds or _UNKNOWN
         if row is None or row.busy is None or row.discards_per_second:
             return None
         count = row.completed_per_second * seconds

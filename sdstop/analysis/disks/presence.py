@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Set as AbstractSet
 
 from sdstop.collectors.block.readings import BlockDevice
 from sdstop.core.history import Window
@@ -18,8 +19,16 @@ def gone(window: Window, names: Collection[str], beside: Collection[str]) -> lis
     All of these must have some of the devices `beside`; otherwise they may have been recorded in part, and nothing is
     returned.
     """
+    present = window.once("present", lambda: _present(window))
+    if all(map(present.__contains__, names)):
+        return []
     samples = [moment.rows for moment in window.moments(Disk)[-_SAMPLES:]]
     tables: list[Mapping[Hashable, object]] = [*samples, window.rows(BlockDevice)]
     if len(samples) < _SAMPLES or not all(any(name in table for name in beside) for table in tables):
         return []
     return [name for name in names if not any(name in table for table in tables)]
+
+
+def _present(window: Window) -> AbstractSet[Hashable]:
+    """Return the names of the devices that the newest sample of counters has."""
+    return window.rows(Disk).keys()

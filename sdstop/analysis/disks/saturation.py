@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from typing import Any
 
 from msgspec import Struct
 
 from sdstop.collectors.block.readings import BlockDevice
 from sdstop.core.averages import median
+from sdstop.core.columns import value_of, values_of
 from sdstop.core.history import Moment, Window
 from sdstop.core.text import added
 from sdstop.readings.disk import DiskActivity
@@ -78,14 +80,16 @@ def saturated(
 def times_its_past(window: Window, moments: Sequence[Moment[DiskActivity]], name: str) -> float | None:
     """Return a device's service time as a multiple of the one before these samples, None if that is unknown."""
     every = window.moments(DiskActivity)
-    return _times(_services(moments, name), _services(every[: len(every) - len(moments)], name), _PAST)
+    past = every[: len(every) - len(moments)]
+    return _times(_services(_caches(moments), name), _services(_caches(past), name), _PAST)
 
 
 def times_its_peers(moments: Sequence[Moment[DiskActivity]], name: str, peers: Sequence[str]) -> float | None:
     """Return a device's service time as a multiple of its peers' median, None if fewer than two complete requests."""
-    others = [found for peer in peers if peer != name and len(found := _services(moments, peer)) >= _PAST]
+    caches = _caches(moments)
+    others = [found for peer in peers if peer != name and len(found := _services(caches, peer)) >= _PAST]
     every = [service for found in others for service in found]
-    return _times(_services(moments, name), every, 2 * _PAST) if len(others) > 1 else None
+    return _times(_services(caches, name), every, 2 * _PAST) if len(others) > 1 else None
 
 
 _Service = tuple[float | None, float]
@@ -101,18 +105,25 @@ def _times(found: Sequence[_Service], others: Sequence[_Service], fewest: int) -
     return median(took for _, took in found) / median(alike) if len(alike) >= fewest else None
 
 
-def _services(moments: Sequence[Moment[DiskActivity]], name: str) -> list[_Service]:
+_Caches = list[tuple[Moment[DiskActivity], dict[Hashable, Any]]]
+"""Samples, each with the services that are known of its devices."""
+
+
+def _caches(moments: Sequence[Moment[DiskActivity]]) -> _Caches:
+    return [(moment, moment.brief("services")) for moment in moments]
+
+
+def _services(caches: _Caches, name: str) -> list[_Service]:
     """Return the samples of a device in which it completed at least one request a second and was busy.
 
     Cached with each sample, because the windows of the next seconds ask for them: rows of old samples are not.
     """
     found = []
-    for moment in moments:
-        known = moment.brief("services")
+    for moment, known in caches:
         if name not in known:
-            row = moment.rows.get(name)
-            busy = row.busy if row is not None and row.completed_per_second >= 1 else None
-            known[name] = (row.size, busy / row.completed_per_second) if row is not None and busy else None
+            done = value_of(moment.rows, name, "completed_per_second")
+            busy = value_of(moment.rows, name, "busy") if done is not None and done >= 1 else None
+            known[name] = (value_of(moment.rows, name, "size"), busy / done) if busy else None
         service: _Service | None = known[name]
         if service is not None:
             found.append(service)
@@ -130,7 +141,8 @@ def full(moment: Moment[DiskActivity], busy: float) -> frozenset[str]:
     """Return the devices that were busy all through a sample, cached because ten windows use it."""
     known: tuple[float, frozenset[str]] | None = moment.memo.get("saturated")
     if known is None or known[0] != busy:
-        rows = (row for key in moment.rows if (row := moment.rows.get(key)) is not None)
-        full = [row.device for row in rows if row.busy is not None and row.busy >= busy and row.completed_per_second]
+        figures = (values_of(moment.rows, name) for name in ("device", "busy", "completed_per_second"))
+        rows = zip(*figures, strict=True)
+        full = [name for name, share, done in rows if share is not None and share >= busy and done]
         known = moment.memo["saturated"] = busy, frozenset(full)
     return known[1]

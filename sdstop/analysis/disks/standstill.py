@@ -8,7 +8,7 @@ were in flight at both ends.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from msgspec import Struct
@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from sdstop.analysis.hysteresis import is_above
 from sdstop.core.averages import median
+from sdstop.core.columns import values_of
 from sdstop.core.history import Moment, Window
 from sdstop.readings.disk import DiskActivity
 
@@ -136,10 +137,10 @@ def _sample(moment: Moment[DiskActivity], before: Moment[DiskActivity]) -> _Samp
     known: _Sample | None = moment.memo.get("standstill")
     if known is None:
         earlier: _Sample | None = before.memo.get("standstill")
-        waiting = earlier.waiting if earlier is not None else _devices(_in_flight(before))
-        rows = _in_flight(moment)
-        still = waiting & _devices(row for row in rows if not row.completed_per_second)
-        now = _shared(_devices(rows), waiting)
+        waiting = earlier.waiting if earlier is not None else _in_flight(before)
+        now = _shared(_in_flight(moment), waiting)
+        rows = zip(values_of(moment.rows, "device"), values_of(moment.rows, "completed_per_second"), strict=True)
+        still = waiting & now & frozenset([name for name, done in rows if not done])
         still = _shared(still, earlier.still if earlier is not None else now)
         known = _Sample(now, still, still, _NONE, _NONE).following(earlier.still if earlier is not None else _NONE)
         moment.memo["standstill"] = known
@@ -151,9 +152,6 @@ def _shared(devices: frozenset[str], like: frozenset[str]) -> frozenset[str]:
     return like if devices == like else devices
 
 
-def _in_flight(moment: Moment[DiskActivity]) -> list[DiskActivity]:
-    return [row for key in moment.rows if (row := moment.rows.get(key)) is not None and row.in_flight]
-
-
-def _devices(rows: Iterable[DiskActivity]) -> frozenset[str]:
-    return frozenset([row.device for row in rows])
+def _in_flight(moment: Moment[DiskActivity]) -> frozenset[str]:
+    rows = zip(values_of(moment.rows, "device"), values_of(moment.rows, "in_flight"), strict=True)
+    return frozenset([name for name, count in rows if count])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from functools import cached_property
+import operator
+from collections.abc import Callable, Hashable, Sequence
+from itertools import islice, repeat
 from typing import Any, TypeVar
 
 from msgspec import Struct
@@ -65,36 +66,82 @@ class StripeColumn(Struct, frozen=True, gc=False):
         """Mean queue of the legs, because a write waits on all of them but counts once."""
         return added([member.queue for member in self.members]) / len(self.members)
 
-    def busy(self, counted: float = 1.0) -> float:
-        """Mean busy time of the legs, 0..1, where the kernel counts this share of the time with a long queue.
-
-        A disk with q outstanding requests on average is busy for q of the time at most. Linux 5.0 to 6.9 counts a whole
-        jiffy (4 ms) for each request that is alone: up to three times the busy time of flash with few requests.
-        """
-        return added([min(1.0, member.busy / counted, member.queue) for member in self.members]) / len(self.members)
-
     @property
     def ios(self) -> float:
         """Requests per second of the column: reads of all legs, and each write once."""
         return added([member.reads for member in self.members]) + max([member.writes for member in self.members])
 
 
-class Second(Struct, frozen=True, dict=True):
+class MemberColumns(Struct, frozen=True, gc=False):
+    """All members of a group over one interval: the fields of StripeMember, each as one sequence.
+
+    `any_waits` is None if it is of all of them.
+    """
+
+    names: tuple[str, ...]
+    queues: Sequence[float]
+    busy: Sequence[float]
+    reads: Sequence[float]
+    writes: Sequence[float]
+    read_bytes: Sequence[float]
+    write_bytes: Sequence[float]
+    read_waits: Sequence[float | None]
+    write_waits: Sequence[float | None]
+    any_waits: Sequence[float | None] | None = None
+
+    @classmethod
+    def of(cls, members: Sequence[StripeMember]) -> MemberColumns:
+        """Return the figures of members."""
+        fields = [tuple([getattr(member, name) for member in members]) for name in StripeMember.__struct_fields__]
+        return cls.in_order(fields, None if all(wait is None for wait in fields[-1]) else fields[-1])
+
+    @classmethod
+    def in_order(cls, fields: Sequence[Any], any_waits: Sequence[float | None] | None) -> MemberColumns:
+        """Return members by their fields, in the order of StripeMember."""
+        names, queues, busy, reads, writes, read_bytes, write_bytes, read_waits, write_waits = fields[:9]
+        return cls(names, queues, busy, reads, writes, read_bytes, write_bytes, read_waits, write_waits, any_waits)
+
+    def each(self) -> tuple[StripeMember, ...]:
+        """Return the members."""
+        any_waits = repeat(None) if self.any_waits is None else self.any_waits
+        figures = (self.queues, self.busy, self.reads, self.writes, self.read_bytes, self.write_bytes)
+        return tuple(map(StripeMember, self.names, *figures, self.read_waits, self.write_waits, any_waits))
+
+
+class Second:
     """All columns over the same interval, always in the same order.
 
     `busy` is the array's own util 0..1; None if the kernel does not count it (md before 5.12). Not `timed`: the source
     does not report busy times, and those of the members are 0. Not `rated`: it reports waits only, and each member
-    counts as completing one request of each type with a known wait.
+    counts as completing one request of each type with a known wait. `legs` is the number of members of each column.
+    Members are objects only where they are asked for: of a thousand disks, those that may be slow.
     """
 
-    columns: tuple[StripeColumn, ...]
-    busy: float | None = None
-    timed: bool = True
-    rated: bool = True
+    __slots__ = ("_memo", "busy", "capacities", "legs", "members", "rated", "timed")
 
-    @cached_property
-    def _memo(self) -> dict[Hashable, Any]:
-        return {}
+    def __init__(
+        self,
+        members: MemberColumns,
+        legs: tuple[int, ...],
+        capacities: tuple[float, ...],
+        busy: float | None = None,
+        *,
+        timed: bool = True,
+        rated: bool = True,
+    ) -> None:
+        """Keep the figures of the members of columns, column by column."""
+        self.members, self.legs, self.capacities = members, legs, capacities
+        self.busy, self.timed, self.rated = busy, timed, rated
+        self._memo: dict[Hashable, Any] = {}
+
+    @classmethod
+    def of(
+        cls, columns: Sequence[StripeColumn], busy: float | None = None, *, timed: bool = True, rated: bool = True
+    ) -> Second:
+        """Return a second of columns that are objects."""
+        members = MemberColumns.of([member for column in columns for member in column.members])
+        legs = tuple([len(column.members) for column in columns])
+        return cls(members, legs, tuple([column.capacity for column in columns]), busy, timed=timed, rated=rated)
 
     def once(self, key: Hashable, make: Callable[[], V]) -> V:
         """Return the result of `make`, cached because each second is judged in several windows."""
@@ -103,6 +150,49 @@ class Second(Struct, frozen=True, dict=True):
             memo[key] = make()
         found: V = memo[key]
         return found
+
+    @property
+    def columns(self) -> tuple[StripeColumn, ...]:
+        """The columns, made when they are asked for."""
+        members = iter(self.members.each())
+        return tuple(
+            StripeColumn(tuple(islice(members, legs)), capacity)
+            for legs, capacity in zip(self.legs, self.capacities, strict=True)
+        )
+
+    def by_column(self, figures: Sequence[float]) -> Sequence[Sequence[float]]:
+        """Return figures of the members, column by column."""
+        left = iter(figures)
+        return [tuple(islice(left, legs)) for legs in self.legs]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether each column has one member."""
+        return len(self.legs) == len(self.members.names)
+
+    @property
+    def queues(self) -> Sequence[float]:
+        """Mean queue of the legs of each column, because a write waits on all of them but counts once."""
+        queues = self.members.queues
+        return queues if self.is_plain else [added(legs) / len(legs) for legs in self.by_column(queues)]
+
+    @property
+    def ios(self) -> Sequence[float]:
+        """Requests per second of each column: reads of all legs, and each write once."""
+        reads, writes = self.members.reads, self.members.writes
+        if self.is_plain:
+            return list(map(operator.add, reads, writes))
+        return [added(a) + max(b) for a, b in zip(self.by_column(reads), self.by_column(writes), strict=True)]
+
+    def busy_times(self, counted: float = 1.0) -> Sequence[float]:
+        """Mean busy time of the legs, 0..1, where the kernel counts this share of the time with a long queue.
+
+        A disk with q outstanding requests on average is busy for q of the time at most. Linux 5.0 to 6.9 counts a whole
+        jiffy (4 ms) for each request that is alone: up to three times the busy time of flash with few requests.
+        """
+        members = zip(self.members.busy, self.members.queues, strict=True)
+        busy = [min(1.0, busy / counted, queue) for busy, queue in members]
+        return busy if self.is_plain else [added(legs) / len(legs) for legs in self.by_column(busy)]
 
 
 class StripeLimits(Struct, frozen=True):

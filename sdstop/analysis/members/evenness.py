@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import cast
 
 from msgspec import Struct
 
@@ -84,28 +85,40 @@ def spread(second: Second, least: float) -> WaitSpread | None:
 
 
 def _spread(second: Second, least: float) -> WaitSpread | None:
+    members = second.members
+    if members.any_waits is not None:
+        return None
+    fewest = min(min(members.reads, default=0.0), min(members.writes, default=0.0))
+    if 0 < least <= fewest and None not in members.read_waits and None not in members.write_waits:
+        read_waits, write_waits = (
+            cast("Sequence[float]", members.read_waits),
+            cast("Sequence[float]", members.write_waits),
+        )
+        return _of_waits((3,) * len(members.names), read_waits, write_waits, ())
     answers: list[int] = []
     reads: list[float] = []
     writes: list[float] = []
     others: list[float] = []
-    for column in second.columns:
-        for member in column.members:
-            if member.any_wait is not None:
-                return None
-            counted = 0
-            if member.reads and member.read_wait is not None:
-                enough = member.reads >= least
-                (reads if enough else others).append(member.read_wait)
-                counted += enough
-            if member.writes and member.write_wait is not None:
-                enough = member.writes >= least
-                (writes if enough else others).append(member.write_wait)
-                counted += 2 * enough
-            answers.append(counted)
-    known = (*reads, *writes, *others)
-    return WaitSpread(
-        tuple(answers),
-        (min(reads), max(reads)) if reads else _NOTHING,
-        (min(writes), max(writes)) if writes else _NOTHING,
-        (min(known), max(known)) if known else _NOTHING,
-    )
+    figures = zip(members.reads, members.read_waits, members.writes, members.write_waits, strict=True)
+    for read, read_wait, written, write_wait in figures:
+        counted = 0
+        if read and read_wait is not None:
+            enough = read >= least
+            (reads if enough else others).append(read_wait)
+            counted += enough
+        if written and write_wait is not None:
+            enough = written >= least
+            (writes if enough else others).append(write_wait)
+            counted += 2 * enough
+        answers.append(counted)
+    return _of_waits(tuple(answers), reads, writes, others)
+
+
+def _of_waits(
+    answers: tuple[int, ...], reads: Sequence[float], writes: Sequence[float], others: Sequence[float]
+) -> WaitSpread:
+    of_reads = (min(reads), max(reads)) if reads else _NOTHING
+    of_writes = (min(writes), max(writes)) if writes else _NOTHING
+    of_others = (min(others), max(others)) if others else _NOTHING
+    shortest, longest = zip(of_reads, of_writes, of_others, strict=True)
+    return WaitSpread(answers, of_reads, of_writes, (min(shortest), max(longest)))

@@ -60,6 +60,8 @@ class JudgedGroup(Struct, frozen=True):
     unchecked: str = ""
     slow: tuple[Laggard, ...] = ()
     slow_unchecked: str = ""
+    sign: str = ""
+    """Member that waits far longer than its peers in each of the samples, which are too few to judge by."""
 
     @property
     def rows(self) -> tuple[Reading, ...]:

@@ -13,9 +13,11 @@ from sdstop.analysis.members.member_waits import (
     READS,
     SEPARATE,
     WRITES,
+    RequestType,
     SecondWaits,
     answered,
     are_even,
+    has_outlier,
     median_without,
     ratios_of,
     requests_of,
@@ -105,11 +107,7 @@ def slowest(
 
 def _is_whole(seconds: Sequence[Second]) -> bool:
     """Return whether the source prints one wait of reads and writes together."""
-
-    def of(second: Second) -> bool:
-        return any(member.any_wait is not None for column in second.columns for member in column.members)
-
-    return bool(seconds) and seconds[-1].once("whole", lambda: of(seconds[-1]))
+    return bool(seconds) and seconds[-1].members.any_waits is not None
 
 
 def times(seconds: Sequence[Second], wait: Wait, limits: StripeLimits) -> float | None:
@@ -139,9 +137,11 @@ def sudden(
 
     So few seconds suffice only where its wait and its busy time per request both are many times its peers' in all.
     """
-    types = (ALL,) if _is_whole(seconds) else SEPARATE
-    newest = [answered(second, each, limits.slow_ios, frozenset()) for second in seconds[-1:] for each in types]
-    if not any(_spreads(row, limits) for row in newest):
+    if _is_whole(seconds):
+        newest = answered(seconds[-1], ALL, limits.slow_ios, frozenset())
+        if len(newest.waits) < 2 or newest.longest < limits.slow_sudden * newest.shortest:
+            return None
+    elif not any(_may_be_sudden(seconds, each, limits) for each in SEPARATE):
         return None
     wait = slowest(seconds, limits, rotational=rotational, mirrored=mirrored, without=without)
     if wait is None:
@@ -154,9 +154,22 @@ def sudden(
     return wait if min(waits) >= limits.slow_sudden and min(ratios) >= limits.slow_far else None
 
 
-def _spreads(row: SecondWaits, limits: StripeLimits) -> bool:
-    """Return whether the waits of one second differ enough for a member that is extremely slow."""
-    return len(row.waits) > 1 and max(row.waits) >= limits.slow_sudden * min(row.waits)
+def _may_be_sudden(seconds: Sequence[Second], requests: RequestType, limits: StripeLimits) -> bool:
+    """Return whether a member waits extremely long for requests of a type in each of the seconds, newest first."""
+    left: AbstractSet[str] | None = None
+    for second in reversed(seconds):
+        far = _far(second, requests, limits)
+        left = far if left is None else left & far
+        if not left:
+            return False
+    return True
+
+
+def _far(second: Second, requests: RequestType, limits: StripeLimits) -> AbstractSet[str]:
+    least, times = limits.slow_ios, limits.slow_sudden
+    return second.once(
+        ("far", requests.name, least, times), lambda: answered(second, requests, least, frozenset()).far(times)
+    )
 
 
 _LITTLE = 6.0
@@ -205,7 +218,7 @@ def _is_far(seconds: Sequence[Second], rows: Sequence[SecondWaits], disk: str, l
         return False
     loads = []
     for second in seconds:
-        ios = {member.name: requests_of(member) for column in second.columns for member in column.members}
+        ios = {member.name: requests_of(member) for member in second.members.each()}
         middle = median([rate for name, rate in ios.items() if name != disk] or [0.0])
         loads.append(ios.get(disk, 0.0) / middle if middle else float("inf"))
     return median(loads) <= limits.equal_ios
@@ -217,8 +230,12 @@ def _services(seconds: Sequence[Second], disk: str, limits: StripeLimits) -> tup
     for second in seconds:
         if not second.timed or not second.rated:
             continue
-        members = (member for column in second.columns for member in column.members)
-        service = {m.name: m.busy / rate for m in members if (rate := requests_of(m)) and rate >= limits.slow_ios}
+        members = second.members
+        rows = zip(members.names, members.busy, members.reads, members.writes, strict=True)
+        service = {
+            name: busy / rate for name, busy, reads, writes in rows
+            if (rate := reads + writes) and rate >= limits.slow_ios
+        }  # fmt: skip
         if disk not in service or len(service) < 2:
             continue
         middle = median_without(service.values(), service[disk])
@@ -251,13 +268,7 @@ def _works_longer(
     waits = ratios_of(rows, disk)
     if rotational or sum(ratio >= limits.slow_wait for ratio in waits) < limits.fixed * len(waits):
         return False
-    queues = [
-        member.queue
-        for second in seconds
-        for column in second.columns
-        for member in column.members
-        if member.name == disk
-    ]
+    queues = [member.queue for second in seconds for member in second.members.each() if member.name == disk]
     return median(queues) <= _LITTLE or median(ratios) >= limits.equal_ios
 
 
@@ -275,7 +286,7 @@ def _all_seek(seconds: Sequence[Second], disk: str, limits: StripeLimits) -> boo
     """
     found = []
     for second in seconds:
-        for member in (member for column in second.columns for member in column.members):
+        for member in second.members.each():
             requests = requests_of(member)
             if member.name != disk and requests and requests >= limits.slow_ios:
                 size = (member.read_bytes + member.write_bytes) / requests
@@ -295,9 +306,11 @@ _TRIED = 3
 
 def _outliers(rows: Sequence[SecondWaits], excess: float, limits: StripeLimits, fewest: int) -> Iterator[_Candidate]:
     """Yield the outlying members with their waits and their peers' (medians over the seconds), the longest first."""
+    least = limits.crowded * len(rows)
     if are_even(rows, min(limits.slow_wait, limits.slow_of_two, limits.slow_of_three), excess):
         return
-    least = limits.crowded * len(rows)
+    if not has_outlier(rows, limits.slow_wait, excess, least):
+        return
     waits = {disk: median(found) for disk, found in waits_of(rows).items() if len(found) >= least}
     if len(waits) < fewest:
         return

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import lru_cache
 
 from msgspec.structs import replace
 
@@ -49,6 +51,7 @@ from sdstop.analysis.members.unjudged import (
 )
 from sdstop.collectors.block.readings import BlockDevice
 from sdstop.collectors.md.readings import Array
+from sdstop.core.averages import median
 from sdstop.core.history import Moment, Window
 from sdstop.core.joins import GroupKind
 from sdstop.core.peer_group import PeerGroup
@@ -74,8 +77,13 @@ def judged_groups(window: Window, limits: Mapping[str, float]) -> Sequence[Judge
 
 
 def _chosen(limits: Mapping[str, float]) -> StripeLimits:
-    known = StripeLimits.__struct_fields__
-    return StripeLimits(**{name: value for name, value in limits.items() if name in known})
+    return _limits(tuple([(name, limits[name]) for name in StripeLimits.__struct_fields__ if name in limits]))
+
+
+@lru_cache(maxsize=16)
+def _limits(limits: tuple[tuple[str, float], ...]) -> StripeLimits:
+    """Return the same object for the same limits: each result of a group is kept with the limits it is valid for."""
+    return StripeLimits(**dict(limits))
 
 
 def striped_groups(window: Window, limits: Mapping[str, float]) -> list[JudgedGroup]:
@@ -171,6 +179,7 @@ def _of_pattern(
     if (alone := parity_alone(judged.array)) is not None:
         return no(f"layout {alone}: one disk holds all parity and gets more requests by design")
     if action:
+        forget(window, layout, len(moments))
         return no(f"{action} running or just finished; its I/O masks the load distribution")
     if uncounted := uncounted_member(window, layout, judged.array, moments):
         return no(uncounted)
@@ -181,7 +190,9 @@ def _of_pattern(
     even = len(seconds) == len(moments) > 0 and is_even(layout, moments, limits, rotational=rotational)
     early = () if even else sudden_members(window, judged, seconds, limits)
     if len(seconds) < fewest:
-        return replace(no(f"collecting data: {len(seconds)} of {fewest:g} samples of every member"), slow=early)
+        sign = "" if even else _lags(seconds, limits)
+        seen = f"collecting data: {len(seconds)} of {fewest:g} samples of every member"
+        return replace(no(seen), slow=early, sign=sign)
     none: tuple[Sequence[Second], tuple[Laggard, ...], str] = seconds, (), ""
     longer, slow, lately = none if even else slow_members(window, judged, seconds, limits, early)
     verdict = None
@@ -195,6 +206,33 @@ def _of_pattern(
         reason = f"{silent} completes nothing, so its queue cannot be measured"
         return replace(no(reason), seconds=(), verdict=None)
     return judged
+
+
+_SIGNS = 5
+"""Fewest samples in a row that show a sign."""
+_SHORT = 0.02
+"""Seconds of a wait that is none."""
+
+
+def _lags(seconds: Sequence[Second], limits: StripeLimits) -> str:
+    """Return the member whose wait is above the multiple of a slow one in every sample; "" for none."""
+    if len(seconds) < _SIGNS:
+        return ""
+    found: set[str] | None = None
+    for second in seconds:
+        waits = {
+            member.name: max(known)
+            for column in second.columns
+            for member in column.members
+            if (known := [wait for wait in (member.read_wait, member.write_wait, member.any_wait) if wait is not None])
+        }
+        late = set()
+        for name, wait in waits.items():
+            peers = median([other for each, other in waits.items() if each != name] or [math.inf])
+            if wait >= max(_SHORT, limits.slow_wait * peers):
+                late.add(name)
+        found = late if found is None else found & late
+    return min(found or {""})
 
 
 def _coarse(moments: Sequence[Moment[DiskActivity]]) -> float | None:
@@ -214,8 +252,8 @@ def _of_minutes(window: Window, judged: JudgedGroup, limits: StripeLimits, actio
     known = {laggard.member for laggard in judged.slow}
     more: list[Laggard] = []
     if edges:
-        key = (judged.layout.key, limits, action, frozenset(known))
-        found = _minutes(edges)
+        key = (judged.layout.key, action, frozenset(known))
+        found = window.once(("minutes", id(limits)), lambda: _minutes(edges, limits))
         if key not in found:
             blocks = blocks_of(window, judged.layout)
             found[key] = blocks, tuple(_slow_over_minutes(judged, blocks, limits, action, known))
@@ -253,7 +291,7 @@ _Minutes = dict[Hashable, tuple[tuple[Second, ...], tuple[Wait, ...]]]
 """Blocks of a group, and the members that are slow in them."""
 
 
-def _minutes(edges: Sequence[Moment[Disk]]) -> _Minutes:
+def _minutes(edges: Sequence[Moment[Disk]], limits: StripeLimits) -> _Minutes:
     """Return the judgements of the blocks that end with the last of these samples, kept with it.
 
     It is dropped from the samples before: each would hold ten blocks, 0.5 MB each of 1000 disks.
@@ -263,8 +301,8 @@ def _minutes(edges: Sequence[Moment[Disk]]) -> _Minutes:
         memo["minutes"] = {}
         for edge in edges[:-1]:
             edge.memo.pop("minutes", None)
-    found: _Minutes = memo["minutes"]
-    return found
+    found: dict[StripeLimits, _Minutes] = memo["minutes"]
+    return found.setdefault(limits, {})
 
 
 def _relapsing(window: Window, judged: JudgedGroup, limits: StripeLimits) -> list[Laggard]:

@@ -7,19 +7,24 @@ from __future__ import annotations
 
 import math
 import operator
+from array import array
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
-from sdstop.analysis.members.column import Second, StripeColumn, StripeMember
+from sdstop.analysis.members.column import MemberColumns, Second, StripeColumn, StripeMember
+from sdstop.core.columns import Columns as ColumnTable
+from sdstop.core.columns import value_of
 from sdstop.core.history import Moment, Window
+from sdstop.core.model import Rows
 from sdstop.core.text import added
 from sdstop.core.thing import Thing
 from sdstop.core.topology import Topology
-from sdstop.readings.disk import Disk, DiskActivity, activity
+from sdstop.readings.disk import Disk, DiskActivity
+from sdstop.readings.disk_rates import DiskRates
 from sdstop.readings.service import Service
 
 SECONDS = 10.0
@@ -48,10 +53,13 @@ class GroupColumns(Struct, frozen=True):
     own: str | None = None
     names: tuple[str, ...] = ()
     """Devices of all columns."""
+    legs: tuple[int, ...] = ()
+    """Number of devices of each column."""
 
     def __post_init__(self) -> None:
-        """Fill the names."""
+        """Fill names and legs."""
         force_setattr(self, "names", tuple(name for column in self.columns for name in column))
+        force_setattr(self, "legs", tuple(map(len, self.columns)))
 
 
 def recent(window: Window, seconds: float, fewest: float) -> list[Moment[DiskActivity]]:
@@ -68,8 +76,21 @@ def recent(window: Window, seconds: float, fewest: float) -> list[Moment[DiskAct
 
 def seconds_of(layout: GroupColumns, moments: Sequence[Moment[DiskActivity]]) -> tuple[Second, ...]:
     """Return a group's figures in each sample that has all of its members."""
-    found = (_second(layout, moment) for moment in moments)
-    return tuple([second for second in found if second is not None])
+    key, columns = layout.key, layout.columns
+    found = []
+    for moment in moments:
+        seconds: _Seconds | None = moment.memo.get(_SECONDS)
+        known = None if seconds is None else seconds.get(key)
+        if known is None or known[0] != columns:
+            known = _second(layout, moment)
+        if known[1] is not None:
+            found.append(known[1])
+    return tuple(found)
+
+
+_SECONDS = "seconds of groups"
+_Seconds = dict[Hashable, tuple["Columns", Second | None]]
+"""Figures of groups in one sample by the key of the group, with the columns that they are of."""
 
 
 def holds_since(
@@ -96,50 +117,70 @@ def holds_since(
     return since <= moments[0].started
 
 
+def is_of(second: Second, layout: GroupColumns, moment: Moment[DiskActivity]) -> bool:
+    """Return whether these figures of a group are those of a sample."""
+    seconds: _Seconds = moment.memo.get(_SECONDS, {})
+    known = seconds.get(layout.key)
+    return known is not None and known[1] is second
+
+
 def forget(window: Window, layout: GroupColumns, kept: int) -> None:
     """Drop the group's cached figures from samples before the last `kept`: they are large and not used again."""
-    for moment in window.moments(DiskActivity)[:-kept][-kept:]:
-        moment.memo.pop(("second", layout.key), None)
+    moments = window.moments(DiskActivity)
+    for place in range(len(moments) - kept - 1, -1, -1):
+        seconds: _Seconds = moments[place].memo.get(_SECONDS, {})
+        if seconds.pop(layout.key, None) is None:
+            break
 
 
-def _second(layout: GroupColumns, moment: Moment[DiskActivity]) -> Second | None:
+def _second(layout: GroupColumns, moment: Moment[DiskActivity]) -> tuple[Columns, Second | None]:
     """Return the group's figures in one sample, cached with the sample because ten windows use it."""
-    known: tuple[Columns, Second | None] | None = moment.memo.get(("second", layout.key))
-    if known is None or known[0] != layout.columns:
-        known = layout.columns, _read(layout, moment.rows)
-        moment.memo["second", layout.key] = known
-    return known[1]
+    seconds: _Seconds = moment.memo.setdefault(_SECONDS, {})
+    known = seconds[layout.key] = layout.columns, _read(layout, cast("Rows", moment.rows))
+    return known
 
 
-def _read(layout: GroupColumns, rows: Mapping[object, DiskActivity]) -> Second | None:
-    made = []
-    get = rows.get
-    for names, capacity in zip(layout.columns, layout.capacities, strict=True):
-        legs = [_leg(get(name)) for name in names]
-        if None in legs:
-            return None
-        made.append(StripeColumn(tuple([leg for leg in legs if leg is not None]), capacity))
-    own = get(layout.own) if layout.own is not None else None
-    # Before 5.12 md counted requests but not busy time, so a util of 0 with requests means "not counted".
-    counted = own is not None and not (own.busy == 0 and own.completed_per_second)
-    return Second(tuple(made), own.busy if own is not None and counted else None)
+_FIGURES = (
+    "queue", "busy", "reads_per_second", "writes_per_second", "read_bytes_per_second", "write_bytes_per_second",
+    "read_wait", "write_wait",
+)  # fmt: skip
+"""Fields of DiskActivity that MemberColumns has, in the order of its fields."""
 
 
-def _leg(row: DiskActivity | None) -> StripeMember | None:
-    if row is None or row.queue is None or row.busy is None:
+def _read(layout: GroupColumns, rows: Rows) -> Second | None:
+    names, legs = layout.names, layout.legs
+    if not all(legs):
         return None
-    return StripeMember(
-        row.device,
-        row.queue,
-        row.busy,
-        row.reads_per_second,
-        row.writes_per_second,
-        row.read_bytes_per_second,
-        row.write_bytes_per_second,
-        row.read_wait,
-        row.write_wait,
-        row.wait if row.read_wait is None and row.write_wait is None and row.completed_per_second else None,
-    )
+    if isinstance(rows, ColumnTable):
+        pick = rows.pick(names)
+        if pick is None:
+            return None
+        figures = [pick(rows.column(name)) for name in _FIGURES]
+    else:
+        found = [row for name in names if (row := rows.get(name)) is not None]
+        if len(found) < len(names):
+            return None
+        figures = [tuple([getattr(row, name) for row in found]) for name in _FIGURES]
+    if None in figures[0] or None in figures[1]:
+        return None
+    any_waits = _any_waits(names, rows, figures[-2], figures[-1]) if None in figures[-2] else None
+    members = MemberColumns.in_order([names, *figures], any_waits)
+    busy = value_of(rows, layout.own, "busy") if layout.own is not None else None
+    # Before 5.12 md counted requests but not busy time, so a util of 0 with requests means "not counted".
+    counted = busy is not None and not (busy == 0 and value_of(rows, layout.own, "completed_per_second"))
+    return Second(members, legs, layout.capacities, busy if counted else None)
+
+
+def _any_waits(
+    names: Sequence[str], rows: Rows, reads: Sequence[float | None], writes: Sequence[float | None]
+) -> Sequence[float | None] | None:
+    """Return the mean waits of members whose waits of reads and of writes are unknown, None without any."""
+    unknown = [read is None and write is None for read, write in zip(reads, writes, strict=True)]
+    waits = [
+        value_of(rows, name, "wait") if neither and value_of(rows, name, "completed_per_second") else None
+        for name, neither in zip(names, unknown, strict=True)
+    ]
+    return tuple(waits) if any(wait is not None for wait in waits) else None
 
 
 # --- blocks -----------------------------------------------------------------------------------------------
@@ -166,25 +207,37 @@ def blocks_of(window: Window, layout: GroupColumns) -> tuple[Second, ...]:
     edges = marks(window)[-BLOCKS - 1 :]
     if len(edges) <= FEWEST_BLOCKS or edges[-1].started - edges[0].started < SHORTEST:
         return ()
-    found = [_block(layout, before, after) for before, after in pairwise(edges)]
+    found = [_block(window, layout, before, after) for before, after in pairwise(edges)]
     known = tuple([block for block in found if block is not None])
     return known if len(known) >= FEWEST_BLOCKS else ()
 
 
-def _block(layout: GroupColumns, before: Moment[Disk], after: Moment[Disk]) -> Second | None:
+def _block(window: Window, layout: GroupColumns, before: Moment[Disk], after: Moment[Disk]) -> Second | None:
     blocks: dict[Hashable, tuple[Columns, float, Second | None]] = after.memo.setdefault("blocks", {})
     known = blocks.get(layout.key)
     if known is None or known[:2] != (layout.columns, before.started):
-        seconds = after.started - before.started
-        rows: dict[object, DiskActivity] = {}
-        for name in layout.names:
-            old, new = before.rows.get(name), after.rows.get(name)
-            row = activity(old, new, seconds) if old is not None and new is not None else None
-            if row is not None:
-                rows[name] = row
-        known = layout.columns, before.started, _read(layout, rows)
+        rates = window.once(("rates", before.started, after.started), lambda: _rates(before, after))
+        read = _read(layout, rates)
+        known = layout.columns, before.started, None if read is None else _slim(read)
         blocks[layout.key] = known
     return known[2]
+
+
+def _slim(second: Second) -> Second:
+    """Return the same figures in a third of the memory: blocks are kept for a minute, and read every six seconds."""
+    members = second.members
+    figures: list[Sequence[Any]] = [members.queues, members.busy, members.reads, members.writes]
+    figures += [members.read_bytes, members.write_bytes, members.read_waits, members.write_waits]
+    slim = [values if None in values else array("d", values) for values in figures]
+    made = MemberColumns.in_order([members.names, *slim], members.any_waits)
+    return Second(made, second.legs, second.capacities, second.busy)
+
+
+def _rates(before: Moment[Disk], after: Moment[Disk]) -> Rows:
+    """Return the activity between two samples."""
+    tables = [cast("Rows", moment.rows) for moment in (before, after)]
+    old, new = (rows if isinstance(rows, ColumnTable) else ColumnTable.of(Disk, rows) for rows in tables)
+    return DiskRates(old, new, after.started - before.started)
 
 
 # --- service times ----------------------------------------------------------------------------------------
@@ -325,7 +378,7 @@ def _printed(layout: GroupColumns, rows: Mapping[str, Service]) -> Second | None
         row.requests_per_second is not None or row.reads_per_second is not None or row.writes_per_second is not None
         for row in rows.values()
     )
-    return Second(columns, None, timed, rated)
+    return Second.of(columns, timed=timed, rated=rated)
 
 
 def _served(name: str, row: Service) -> StripeMember | None:

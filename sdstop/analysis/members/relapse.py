@@ -104,9 +104,9 @@ def _of(second: Second, limits: StripeLimits, *, rotational: bool) -> Far:
     if waited is not None and waited.any[1] < limits.slow_far * waited.any[0]:
         return _NONE
     row = answered(second, ALL, limits.slow_ios, frozenset())
-    if len(row.disks) < 2 or row.longest < limits.slow_far * row.shortest:
+    if len(row.names) < 2 or row.longest < limits.slow_far * row.middle:
         return _NONE
-    waits = dict(zip(row.disks, row.waits, strict=True))
+    waits = dict(zip(row.names, row.waits, strict=True))
     rates = {name: requests_of(member) for name, member in row.disks.items()}
     services = {name: member.busy / rates[name] for name, member in row.disks.items()}
     excess = limits.slow_excess if rotational else limits.slow_excess_flash

@@ -97,7 +97,7 @@ def pattern(
     seconds: Sequence[Second], wait: Wait | None, *, rotational: bool, parity: int = 0, limits: StripeLimits
 ) -> Verdict:
     """Judge columns of which the slow member is known already, or that there is none. See `judge`."""
-    columns = len(seconds[0].columns) if seconds else 0
+    columns = len(seconds[0].legs) if seconds else 0
     if len(seconds) < limits.seconds:
         return Verdict(StripePattern.TOO_FEW, columns, len(seconds))
     if columns < limits.columns:
@@ -119,13 +119,13 @@ def crowd(
     """
     limits = limits or StripeLimits()
     last = seconds[-1]
-    if len(last.columns) < limits.columns or _are_unequal(last.columns, limits):
+    if len(last.legs) < limits.columns or _are_unequal(last.capacities, limits):
         return None
     load = _load(last, _counted(seconds), parity, limits)
     if load is None or load.busiest < limits.hot_busy:
         return None
     deficit = limits.deficit if rotational else limits.deficit_flash
-    crowded = _is_crowded(load, _top_share(len(last.columns), limits), deficit, limits)
+    crowded = _is_crowded(load, _top_share(len(last.legs), limits), deficit, limits)
     return last.columns[load.top] if crowded else None
 
 
@@ -156,8 +156,8 @@ def _steady(crowded: Sequence[_Load]) -> list[_Load]:
 def _judge_spread(
     seconds: Sequence[Second], loads: Sequence[_Load], wait: Wait | None, deficit: float, limits: StripeLimits
 ) -> Verdict:
-    columns = seconds[-1].columns
-    top_share = _top_share(len(columns), limits)
+    columns, capacities = len(seconds[-1].legs), seconds[-1].capacities
+    top_share = _top_share(columns, limits)
     lopsided = [load for load in loads if load.top_share >= top_share]
     crowded = _steady([load for load in lopsided if _is_crowded(load, top_share, deficit, limits)])
     enough = limits.crowded * len(seconds)
@@ -165,8 +165,8 @@ def _judge_spread(
     tops = Counter(load.top for load in looked_at)
     top, times = tops.most_common(1)[0]
     standing = _standing([load.shares for load in looked_at])
-    ios_ratio = _ios_ratio(loads, top, [column.capacity for column in columns])
-    work = _work(looked_at, [column.capacity for column in columns])
+    ios_ratio = _ios_ratio(loads, top, capacities)
+    work = _work(looked_at, capacities)
     if wait is not None:
         kind = StripePattern.SLOW
     elif len(lopsided) < enough:
@@ -178,11 +178,11 @@ def _judge_spread(
     else:
         moves = standing < limits.moving or _moved_once([load.shares for load in crowded])
         kind = StripePattern.CONVOY if moves else StripePattern.UNCLEAR
-    if kind in {StripePattern.CONVOY, StripePattern.UNCLEAR} and _are_unequal(columns, limits):
+    if kind in {StripePattern.CONVOY, StripePattern.UNCLEAR} and _are_unequal(capacities, limits):
         kind = StripePattern.UNEQUAL
     return Verdict(
         kind,
-        len(columns),
+        columns,
         len(seconds),
         len(loads),
         len(crowded),
@@ -195,7 +195,7 @@ def _judge_spread(
         top_share_limit=top_share,
         persistence=times / tops.total(),
         standing=standing,
-        top=tuple(member.name for member in columns[top].members),
+        top=tuple(member.name for member in seconds[-1].columns[top].members),
         ios_ratio=ios_ratio,
         work=work,
         wait=wait,
@@ -206,8 +206,7 @@ def _is_busy(loads: Sequence[_Load], top: int, limits: StripeLimits) -> bool:
     return median(load.busiest for load in loads if load.top == top) >= limits.hot_busy
 
 
-def _are_unequal(columns: Sequence[StripeColumn], limits: StripeLimits) -> bool:
-    capacities = [column.capacity for column in columns]
+def _are_unequal(capacities: Sequence[float], limits: StripeLimits) -> bool:
     return max(capacities) > limits.unequal * min(capacities)
 
 
@@ -250,8 +249,8 @@ def _counted(seconds: Sequence[Second]) -> float:
 
 def _busiest(second: Second) -> float | None:
     """Return the busy time of the busiest disk with a long queue, None if there is none."""
-    members = (member for column in second.columns for member in column.members)
-    return second.once("busiest", lambda: max((m.busy for m in members if m.queue >= _DEEP), default=None))
+    members = zip(second.members.busy, second.members.queues, strict=True)
+    return second.once("busiest", lambda: max((busy for busy, queue in members if queue >= _DEEP), default=None))
 
 
 def _load(second: Second, counted: float, parity: int, limits: StripeLimits) -> _Load | None:
@@ -261,12 +260,10 @@ def _load(second: Second, counted: float, parity: int, limits: StripeLimits) -> 
 
 
 def _measured(second: Second, counted: float, parity: int, limits: StripeLimits) -> _Load | None:
-    columns = second.columns
-    queues = [column.queue for column in columns]
-    ios = tuple(column.ios for column in columns)
-    times = [column.busy(counted) for column in columns]
+    queues, ios, times = second.queues, tuple(second.ios), second.busy_times(counted)
     queue, busy = added(queues), added(times)
-    legs = sum(len(column.members) for column in columns) / len(columns)
+    columns = len(queues)
+    legs = len(second.members.names) / columns
     reading, writing = _waited(second)
     # With parity a write reads first, so an equal part of the read wait belongs to the write.
     updating = min(1.0, 2 * writing / (reading + writing)) if parity and reading + writing else 0.0
@@ -284,20 +281,20 @@ def _measured(second: Second, counted: float, parity: int, limits: StripeLimits)
     # If nearly all waiting requests are writes, data and parity wait as one; with reads barely (the power is fitted).
     outstanding = legs / part / (1 + parity * updating**3)
     top = queues.index(max(queues))
-    others = part * _kept_busy(len(columns) - 1, legs, outstanding * (queue - queues[top]))
-    expected = part * _kept_busy(len(columns), legs, outstanding * queue)
+    others = part * _kept_busy(columns - 1, legs, outstanding * (queue - queues[top]))
+    expected = part * _kept_busy(columns, legs, outstanding * queue)
     # If chance does not explain such a queue, the other columns are the yardstick: they can be busier than
     # exponential services would make them. The parts of an update keep several columns busy together.
-    used = min(1.0, (busy - times[top]) / (part * (len(columns) - 1))) if len(columns) > 1 else 1.0
-    if others and len(columns) * used ** (queues[top] / part) < _BY_CHANCE:
+    used = min(1.0, (busy - times[top]) / (part * (columns - 1))) if columns > 1 else 1.0
+    if others and columns * used ** (queues[top] / part) < _BY_CHANCE:
         busier = max(0.0, min(_BUSIER, (busy - times[top]) / others - 1)) * (1 - updating**3)
-        expected = min(part * len(columns), expected * (1 + busier))
+        expected = min(part * columns, expected * (1 + busier))
     return _Load(
         queue,
         busy,
         expected,
         1 - busy / expected,
-        len(columns) * queues[top] / queue,
+        columns * queues[top] / queue,
         top,
         times[top],
         tuple(waiting / queue for waiting in queues),
@@ -313,9 +310,10 @@ def _kept_busy(columns: int, legs: float, outstanding: float) -> float:
 
 def _waited(second: Second) -> tuple[float, float]:
     """Return the time waited for reads and for writes, in seconds per second, summed over all disks."""
-    members = [member for column in second.columns for member in column.members]
-    reading = added([member.reads * (member.read_wait or 0.0) for member in members])
-    return reading, added([member.writes * (member.write_wait or 0.0) for member in members])
+    members = second.members
+    reading = [reads * (wait or 0.0) for reads, wait in zip(members.reads, members.read_waits, strict=True)]
+    writing = [writes * (wait or 0.0) for writes, wait in zip(members.writes, members.write_waits, strict=True)]
+    return added(reading), added(writing)
 
 
 def _standing(shares: Sequence[Sequence[float]]) -> float:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from typing import cast
 
 from sdstop.analysis.members.group_columns import counted_device
 from sdstop.analysis.members.peer_samples import GroupColumns
 from sdstop.collectors.block.readings import BlockDevice
 from sdstop.collectors.md.readings import Array
+from sdstop.core.columns import values_of
 from sdstop.core.history import Moment, Window
+from sdstop.core.model import Rows
 from sdstop.core.thing import Thing
 from sdstop.readings.disk import Disk, DiskActivity
 from sdstop.readings.rebuild import Rebuild
@@ -27,15 +30,15 @@ def synchronising(window: Window, upper: Thing | None, moments: Sequence[Moment[
     """Return the rebuild or check that ran at any time since the first sample, None if there was none."""
     if upper is None:
         return None
-    start = min((moment.started - (moment.seconds or 0.0) for moment in moments), default=window.now.monotonic)
-    actions = window.once(("actions", start), lambda: _actions(window, start))
+    actions = window.once(("actions", len(moments)), lambda: _actions(window, moments))  # the last ones, of all groups
     if not actions:
         return None
     return actions.get(upper.name) or actions.get(upper.label)
 
 
-def _actions(window: Window, start: float) -> dict[str, str]:
-    """Return the rebuilds and checks by array or pool since a time, the newest of each."""
+def _actions(window: Window, moments: Sequence[Moment[DiskActivity]]) -> dict[str, str]:
+    """Return the rebuilds and checks by array or pool since the first sample, the newest of each."""
+    start = min((moment.started - (moment.seconds or 0.0) for moment in moments), default=window.now.monotonic)
     found: dict[str, str] = {}
     seen: set[int] = set()
     for shot in reversed(window.snapshots):
@@ -57,13 +60,22 @@ def _actions(window: Window, start: float) -> dict[str, str]:
 
 def silent_member(layout: GroupColumns, moments: Sequence[Moment[DiskActivity]]) -> str | None:
     """Return a member with outstanding requests that completed none in the last samples."""
-    names: Sequence[str] = layout.names
-    for moment in reversed(moments[-SILENT:]):  # the newest rows are at hand, and leave few names
-        rows = ((name, moment.rows.get(name)) for name in names)
-        names = [n for n, row in rows if row is not None and row.in_flight and not row.completed_per_second]
-        if not names:
-            return None
-    return names[0] if names and moments else None
+    if not moments:
+        return None
+    silent = _silent(moments[-1])
+    for moment in moments[-SILENT:-1] if silent else ():
+        silent &= _silent(moment)
+    return next((name for name in layout.names if name in silent), None) if silent else None
+
+
+def _silent(moment: Moment[DiskActivity]) -> frozenset[Hashable]:
+    """Return the devices with outstanding requests that completed none in a sample, kept with it: all groups ask."""
+    known: frozenset[Hashable] | None = moment.memo.get("silent")
+    if known is None:
+        rows = cast("Rows", moment.rows)
+        figures = zip(rows, values_of(rows, "in_flight"), values_of(rows, "completed_per_second"), strict=True)
+        known = moment.memo["silent"] = frozenset([name for name, waiting, done in figures if waiting and not done])
+    return known
 
 
 NO_ROW = "has no row in /proc/diskstats"

@@ -62,7 +62,7 @@ def _drive(vdev: Vdev, known: dict[str, DriveState], said: Severity | None) -> D
     """Return the whole disk of a leaf, because load occurs on the disk. A missing device has only its name."""
     own = known.get(vdev.device or "")
     disk = known.get(own.device.parent) if own is not None and own.device is not None and own.device.parent else own
-    found = disk or DriveState(vdev.device or vdev.vdev.rpartition("/")[2], vdev.kind, None)
+    found = disk or DriveState(vdev.device or vdev.vdev.rpartition("/")[2], vdev.kind, {})
     flag = "" if vdev.state in USABLE else vdev.state.lower()
     severity = worst_of((said, found.severity))
     if flag and severity is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import repeat
 
 from sdstop.analysis.disks.standstill import CRITICAL, Standstill
 from sdstop.analysis.members.column import SLOW, StripeLimits, thresholds
@@ -35,12 +36,14 @@ def verdicts(window: Window, groups: Sequence[JudgedGroup], limits: Limits) -> I
         subjects = (judged.name,) if upper is not None else judged.layout.names
         members = len(judged.layout.names)
         gap = Gap.EARLY if judged.slow_unchecked.startswith("collecting data") else Gap.OPEN
-        gap = Gap.FAULTY if judged.slow_unchecked.endswith(NO_ROW) else gap
+        gap = Gap.FAULTY if judged.slow_unchecked.endswith(NO_ROW) else Gap.SIGNS if judged.sign else gap
         if judged.slow:
             for laggard in judged.slow:
                 yield _slow(window, judged, laggard, limits)
         elif judged.slow_unchecked:
-            yield from unchecked(subjects, judged.slow_unchecked, calm=not judged.striped, gap=gap)
+            why = f"{judged.sign} waits far longer; " if judged.sign else ""
+            calm = not judged.striped and not judged.sign
+            yield from unchecked(subjects, f"{why}{judged.slow_unchecked}", calm=calm, gap=gap)
         elif members < FEWEST and not judged.mirrored:
             yield from unchecked(subjects, f"too few members ({members}) to identify a slow one", calm=True)
         else:
@@ -48,12 +51,13 @@ def verdicts(window: Window, groups: Sequence[JudgedGroup], limits: Limits) -> I
 
 
 def _good(judged: JudgedGroup, limits: Limits) -> str:
+    members = judged.seconds[-1].members
+    any_waits = repeat(None) if members.any_waits is None else members.any_waits
     waits: dict[str, float] = {}
-    for column in judged.seconds[-1].columns:
-        for member in column.members:
-            known = [wait for wait in (member.read_wait, member.write_wait, member.any_wait) if wait is not None]
-            if known:
-                waits[member.name] = max(known)
+    for name, *three in zip(members.names, members.read_waits, members.write_waits, any_waits, strict=False):
+        known = [wait for wait in three if wait is not None]
+        if known:
+            waits[name] = max(known)
     if not waits:
         return "no I/O in the last sample"
     slowest = max(waits, key=waits.__getitem__)

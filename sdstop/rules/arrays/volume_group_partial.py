@@ -41,6 +41,8 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         gone = lost.get(name, [])
         if gone or name in partial or (group is not None and group.partial):
             yield _finding(window, name, group, gone, partial.get(name, []))
+        elif group is not None and group.exported_group:
+            yield _exported(window, group)
         elif group is None or group.partial is None:
             yield Unchecked("attributes of the volume group unknown", name, calm=True)
         else:
@@ -77,6 +79,21 @@ def _finding(
             run("lvs", "-a", "-o", "+devices,lv_health_status", *operands(name), note="affected volumes"),
         ),
         refuted_by="no p in the fourth place of Attr in vgs",
+    )
+
+
+def _exported(window: Window, group: VolumeGroup) -> Finding:
+    return Finding(
+        severity=Severity.INFO,
+        subject=group.group,
+        title="VOLUME GROUP EXPORTED",
+        cause="vgexport was run for the volume group, to move it to another node.",
+        impact="Its logical volumes cannot be used here.",
+        values=(Value("lvs", "logical volumes", group.lvs),),
+        evidence=cites(window.cite(group)),
+        advice=("Import it if it belongs to this node.", run("vgimport", *operands(group.group))),
+        refuted_by="no x in the third place of Attr in vgs",
+        standing=True,
     )
 
 

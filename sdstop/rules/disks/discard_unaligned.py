@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from sdstop.collectors.block.readings import BlockDevice
 from sdstop.core import format as human
 from sdstop.core.advice import run
-from sdstop.core.columns import value_of
+from sdstop.core.columns import value_of, values_beside, values_of
 from sdstop.core.finding import Damage, Finding, Limits, Rule, RuledOut, Severity, Threshold, Value, Verdict, cites
 from sdstop.core.history import Window
 from sdstop.readings.disk import SECTOR, Disk, sysfs_name
@@ -17,17 +17,17 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     moments = window.moments(Disk)
     if len(moments) < 2:
         return
-    before = moments[0].rows
-    for device, row in moments[-1].rows.items():
-        if not row.discards:
+    before, now = moments[0].rows, moments[-1].rows
+    counts = zip(now, values_of(now, "discards"), values_beside(before, now, "discards"), strict=True)
+    for device, new, old in counts:
+        if not new or new - (old or 0) < limits["discards"]:
             continue
-        known = window.get(BlockDevice, device)
+        known, row = window.get(BlockDevice, device), now[device]
         if known is None or not known.discard_granularity or device not in before or known.parent is not None:
             continue
-        count = row.discards - (value_of(before, device, "discards") or 0)
         moved = ((row.discard_sectors or 0) - (value_of(before, device, "discard_sectors") or 0)) * SECTOR
-        if count >= limits["discards"] and moved >= 0:
-            yield _judge(window, known, row, count, moved)
+        if moved >= 0:
+            yield _judge(window, known, row, new - (old or 0), moved)
 
 
 def _judge(window: Window, device: BlockDevice, row: Disk, count: int, moved: int) -> Verdict:

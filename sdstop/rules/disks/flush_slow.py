@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import cast
 
 from sdstop.collectors.block.readings import BlockDevice
 from sdstop.collectors.health.readings import DiskHealth
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, run
 from sdstop.core.averages import fmean
-from sdstop.core.columns import value_of
+from sdstop.core.columns import values_beside, values_of
 from sdstop.core.finding import (
     SIGN,
     Finding,
@@ -25,6 +26,7 @@ from sdstop.core.finding import (
     cites,
 )
 from sdstop.core.history import Moment, Window
+from sdstop.core.model import Rows
 from sdstop.core.text import added
 from sdstop.readings.disk import Disk, DiskActivity
 
@@ -34,10 +36,11 @@ _CERTAIN = 0.9
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     moments, counted = window.moments(DiskActivity), window.moments(Disk)
+    told = _few(counted, limits)
     for device, disk in window.rows(BlockDevice).items():
         if disk.parent is not None or disk.kind not in {"disk", "nvme"}:
             continue
-        few = _few(counted, disk.device, limits)
+        few = told.get(disk.device)
         if few is not None:
             yield from few
             continue
@@ -47,25 +50,31 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield _judge(window, disk, [row for _, row in rows], flushing, added(s for s, _ in rows), limits)
 
 
-def _few(counted: Sequence[Moment[Disk]], device: str, limits: Limits) -> tuple[Verdict, ...] | None:
-    """Return the verdicts if the counters alone show that flushes take little time; None: each sample is needed.
+def _few(counted: Sequence[Moment[Disk]], limits: Limits) -> Mapping[Hashable, tuple[Verdict, ...]]:
+    """Return the verdicts of the devices whose counters alone show that flushes take little time.
 
     Most disks flush seldom or never, and a window has dozens of samples of each.
     """
+    found: dict[Hashable, tuple[Verdict, ...]] = {}
     if len(counted) < 2:
-        return None
-    old, new = counted[0].rows, counted[-1].rows
-    before, after = value_of(old, device, "flushes"), value_of(new, device, "flushes")
-    if before is None or after is None:
-        return None
-    seconds, count = counted[-1].started - counted[0].started, after - before
-    if count == 0:
-        return ()
-    spent = ((value_of(new, device, "flush_time") or 0) - (value_of(old, device, "flush_time") or 0)) / 1000
-    if count < 0 or spent < 0 or seconds < limits["seconds"] or spent >= limits["share"] * seconds * _CERTAIN:
-        return None
-    said = f"{human.number(count / seconds)} flushes/s of {human.quantity(spent / count, 'seconds')}"
-    return (RuledOut(device, said),)
+        return found
+    old, new = cast("Rows", counted[0].rows), cast("Rows", counted[-1].rows)
+    seconds = counted[-1].started - counted[0].started
+    columns = [
+        each for name in ("flushes", "flush_time") for each in (values_of(new, name), values_beside(old, new, name))
+    ]
+    for device, after, before, time, earlier in zip(new, *columns, strict=True):
+        if before is None or after is None:
+            continue
+        count = after - before
+        if count == 0:
+            found[device] = ()
+            continue
+        spent = ((time or 0) - (earlier or 0)) / 1000
+        if count > 0 and spent >= 0 and seconds >= limits["seconds"] and spent < limits["share"] * seconds * _CERTAIN:
+            said = f"{human.number(count / seconds)} flushes/s of {human.quantity(spent / count, 'seconds')}"
+            found[device] = (RuledOut(str(device), said),)
+    return found
 
 
 def _judge(

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.analysis.disks.overlong import Overlong, overlong
+from sdstop.analysis.disks.overlong import LEAST, Overlong, overlong, signs
 from sdstop.analysis.members.column import SLOW, thresholds
 from sdstop.analysis.members.judged_group import is_mirror
 from sdstop.analysis.members.peer_groups import judged_groups
 from sdstop.collectors.md.readings import Array
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
-from sdstop.core.finding import Covers, Finding, Limits, Rule, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Covers,
+    Finding,
+    Gap,
+    Limits,
+    Rule,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.history import Window
 from sdstop.readings.disk import DiskActivity
 from sdstop.rules.arrays.slow_stripe_member import verdicts
@@ -29,6 +41,10 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for each in overlong(window, limits["longest"], limits["longest_nvme"]):
         if each.device not in named:
             yield _overlong(window, each, limits)
+    for each in signs(window, limits["longest"], limits["longest_nvme"]):
+        if each.device not in named:
+            said = f"{human.wait(each.seconds)} ms of work a request for {human.duration(each.lasting)}"
+            yield Unchecked(f"{said}: warning after {LEAST:g} s", each.device, gap=Gap.SIGNS)
 
 
 def _overlong(window: Window, each: Overlong, limits: Limits) -> Finding:

@@ -68,7 +68,8 @@ def _judged(window: Window, row: ServiceGroup, limits: Limits) -> Verdict:
         return _killed(window, row, grown)
     if grown.refused:
         return _refused(window, row, grown)
-    slow = grown.share >= limits["throttled"] and (grown.throttled or 0.0) >= limits["periods"]
+    rate = (grown.throttled or 0.0) / grown.seconds
+    slow = grown.share >= limits["throttled"] and rate >= limits["periods"]
     short = grown.waits >= limits["stalled"]
     if not slow and not short:
         return RuledOut(row.name, _said(row, grown))
@@ -213,7 +214,7 @@ SERVICE_LIMITED = Rule(
     (ServiceGroup,),
     (
         Threshold("throttled", 0.25, "share of periods in which the CPU quota was used up", "ratio"),
-        Threshold("periods", 20.0, "such periods, below which it does not matter"),
+        Threshold("periods", 1.0, "minimum of such periods: a program seldom active waits little", "per_second"),
         Threshold("stalled", 0.4, "share of time with a task waiting for memory", "ratio"),
         Threshold("seconds", 15.0, "minimum time measured", "seconds"),
         Threshold("span", 60.0, "maximum time measured", "seconds"),

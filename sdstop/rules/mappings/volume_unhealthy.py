@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sdstop.collectors.devicemapper.volume_readings import LogicalVolume, ThinPool, VolumeSnapshot
+from sdstop.core import format as human
 from sdstop.core.advice import operands, run
 from sdstop.core.finding import (
     Covers,
@@ -77,6 +79,18 @@ _STATES = {
 }  # fmt: skip
 
 
+_SYNCING = _State(
+    Severity.INFO, "SYNCHRONIZING", "A rebuild, or the first synchronization, has not ended.",
+    "Until it ends, a failure can lose data that has one copy.", Damage.REDUNDANCY,
+    "Wait for its end, or find the reason for a standstill.",
+)  # fmt: skip
+
+
+def _is_move(row: LogicalVolume) -> bool:
+    """Return whether the share in sync is the progress of pvmove."""
+    return row.path.partition("/")[2].strip("[]").startswith("pvmove")
+
+
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     del limits
     pools = {pool.pool for pool in window.rows(ThinPool).values()}  # thin-pool-filling judges these
@@ -87,6 +101,9 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         state = _STATES.get(row.health or "")
         if state is not None:
             yield _finding(window, row, state)
+        elif row.health == "ok" and row.synced is not None and row.synced < 1 and not _is_move(row):
+            title = f"SYNCHRONIZING: {human.percent(row.synced)}%"
+            yield replace(_finding(window, row, _SYNCING), title=title, refuted_by="100 in Cpy%Sync of lvs")
         elif row.health in {"ok", "writemostly", "reshaping"}:
             yield RuledOut(row.path, "no fault in the attributes of lvs")
         elif row.health == "partial":

@@ -9,6 +9,7 @@ from sdstop.collectors.system.readings import STAT, BlockedTask, BlockedTasks, N
 from sdstop.core import format as human
 from sdstop.core.advice import run
 from sdstop.core.finding import (
+    SIGN,
     Damage,
     Finding,
     Gap,
@@ -46,8 +47,10 @@ def _check(window: Window, limits: Limits, findings: Sequence[Finding]) -> Itera
         why = f"explained by {', '.join(dict.fromkeys(accounted))}" if accounted else "too few for this rule"
         yield RuledOut(SUBJECT, f"{human.plural(total, 'task')} not run for {seconds:g} s: {why}")
     elif blocked >= limits["tasks"] and span + GRACE < seconds:
+        still = sum(len(group.tasks) for group in stalled_groups(window, span)) if span >= SIGN else 0
+        gap = Gap.SIGNS if still >= limits["tasks"] else Gap.EARLY
         yield Unchecked(
-            f"{blocked} in D state; collecting data: {max(span, 0.0):.0f} of {seconds:g} s", SUBJECT, gap=Gap.EARLY
+            f"{blocked} in D state; collecting data: {max(span, 0.0):.0f} of {seconds:g} s", SUBJECT, gap=gap
         )
     else:  # those of now are too few, or ran in between
         yield RuledOut(SUBJECT, f"{blocked} in D state, none for {seconds:g} s without running")

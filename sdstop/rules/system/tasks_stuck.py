@@ -9,6 +9,7 @@ from sdstop.collectors.system.readings import BlockedTask, BlockedTasks, Node
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.finding import (
+    SIGN,
     Damage,
     Finding,
     Gap,
@@ -42,7 +43,9 @@ def _check(window: Window, limits: Limits, findings: Sequence[Finding]) -> Itera
     now = f"{human.plural(blocked, 'task')} in D state"
     if blocked and span + GRACE < limits["seconds"]:
         yield Unchecked(
-            f"{now}; collecting data: {max(span, 0.0):.0f} of {limits['seconds']:g} s", SUBJECT, gap=Gap.EARLY
+            f"{now}; collecting data: {max(span, 0.0):.0f} of {limits['seconds']:g} s",
+            SUBJECT,
+            gap=Gap.SIGNS if span >= SIGN and stalled_groups(window, span) else Gap.EARLY,
         )
     else:
         yield RuledOut(SUBJECT, f"{now}, none for {limits['seconds']:g} s without running")

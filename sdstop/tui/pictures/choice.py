@@ -8,24 +8,8 @@ from sdstop.analysis.caches.state import caches, split
 from sdstop.analysis.path import data_path
 from sdstop.analysis.path.sentences import serious
 from sdstop.core.finding import Finding
+from sdstop.core.later import later
 from sdstop.tui.pictures import Picture
-from sdstop.tui.pictures.array_slots import array_slots, mapped_slots
-from sdstop.tui.pictures.blocks import cluster_picture
-from sdstop.tui.pictures.dirty import dirty_picture
-from sdstop.tui.pictures.frames import frame_picture
-from sdstop.tui.pictures.health import health_picture
-from sdstop.tui.pictures.kernel_log import log_picture
-from sdstop.tui.pictures.limits import limit_picture
-from sdstop.tui.pictures.members import member_heat
-from sdstop.tui.pictures.packets import mtu_picture
-from sdstop.tui.pictures.passed import passed_picture
-from sdstop.tui.pictures.pool import pool_picture
-from sdstop.tui.pictures.quoted import evidence_picture
-from sdstop.tui.pictures.scaling import scaling_picture
-from sdstop.tui.pictures.slots import slot_picture
-from sdstop.tui.pictures.space import space_picture
-from sdstop.tui.pictures.traffic import load_picture, network_picture
-from sdstop.tui.pictures.waiting import waiting_picture
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cache_row import cache_row
 from sdstop.tui.views.capacity import summary_rows
@@ -39,6 +23,27 @@ from sdstop.tui.widgets.pane import Row
 from sdstop.tui.widgets.roles import role
 
 Maker = Callable[[Finding, Scene], Picture | None]
+_Later = Callable[..., Picture | None]
+
+array_slots: _Later = later("sdstop.tui.pictures.array_slots", "array_slots")
+mapped_slots: _Later = later("sdstop.tui.pictures.array_slots", "mapped_slots")
+cluster_picture: _Later = later("sdstop.tui.pictures.blocks", "cluster_picture")
+dirty_picture: _Later = later("sdstop.tui.pictures.dirty", "dirty_picture")
+frame_picture: _Later = later("sdstop.tui.pictures.frames", "frame_picture")
+health_picture: _Later = later("sdstop.tui.pictures.health", "health_picture")
+log_picture: _Later = later("sdstop.tui.pictures.kernel_log", "log_picture")
+limit_picture: _Later = later("sdstop.tui.pictures.limits", "limit_picture")
+member_heat: _Later = later("sdstop.tui.pictures.members", "member_heat")
+mtu_picture: _Later = later("sdstop.tui.pictures.packets", "mtu_picture")
+passed_picture: _Later = later("sdstop.tui.pictures.passed", "passed_picture")
+pool_picture: _Later = later("sdstop.tui.pictures.pool", "pool_picture")
+evidence_picture: _Later = later("sdstop.tui.pictures.quoted", "evidence_picture")
+scaling_picture: _Later = later("sdstop.tui.pictures.scaling", "scaling_picture")
+slot_picture: _Later = later("sdstop.tui.pictures.slots", "slot_picture")
+space_picture: _Later = later("sdstop.tui.pictures.space", "space_picture")
+load_picture: _Later = later("sdstop.tui.pictures.traffic", "load_picture")
+network_picture: _Later = later("sdstop.tui.pictures.traffic", "network_picture")
+waiting_picture: _Later = later("sdstop.tui.pictures.waiting", "waiting_picture")
 
 
 def picture_of(finding: Finding | None, scene: Scene) -> Picture | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from msgspec import Struct
 
@@ -10,6 +11,8 @@ from sdstop.analysis.disks.drives import moments, totals
 from sdstop.analysis.disks.likeness import DeviceFold
 from sdstop.analysis.latest import past_rows
 from sdstop.collectors.network.readings import InterfaceActivity
+from sdstop.core.columns import values_at
+from sdstop.core.model import Rows
 from sdstop.readings.cluster import ClusterPool
 from sdstop.tui.scene import Scene
 from sdstop.tui.widgets.strip import Sample, cells
@@ -56,7 +59,7 @@ def flow_of(samples: Sequence[tuple[float, float, float | None, float | None]]) 
 def disk_flow(scene: Scene) -> Flow | None:
     """Return the bytes per second of all disks together, None if nothing was measured."""
     known = totals(scene.window)
-    whole = any(drive.whole and drive.activity is not None for drive in scene.drives().values())
+    whole = any(drive.whole and drive.is_counted for drive in scene.drives().values())
     return flow_of([(at, lasted, t.read_bytes, t.write_bytes) for at, lasted, t in known]) if whole else None
 
 
@@ -67,8 +70,8 @@ def fold_flow(scene: Scene, fold: DeviceFold, read: str, write: str, *, mean: bo
     for moment in moments(scene.window):
         known = moment.memo.get(("fold", read, fold.group, names[0]))
         if known is None or known[0] != names:
-            rows = [row for name in names if (row := moment.rows.get(name)) is not None]
-            known = names, *(_combined([getattr(row, field) for row in rows], mean=mean) for field in (read, write))
+            figures = values_at(cast("Rows", moment.rows), names, read, write)
+            known = names, *(_combined(values, mean=mean) for values in figures)
             moment.memo["fold", read, fold.group, names[0]] = known
         found.append((moment.started, moment.seconds or 0.0, known[1], known[2]))
     return flow_of(found)

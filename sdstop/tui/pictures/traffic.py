@@ -143,7 +143,7 @@ def _is_alone(fold: DeviceFold, scene: Scene) -> bool:
     """Return whether a fold is one device of several that is neither an array nor in a group."""
     if len(fold.devices) > 1 or fold.devices[0].kind == "md" or fold.group:
         return False
-    return sum(drive.whole and drive.activity is not None for drive in scene.drives().values()) > 1
+    return sum(drive.whole and drive.is_counted for drive in scene.drives().values()) > 1
 
 
 def _sum(fold: DeviceFold) -> str:

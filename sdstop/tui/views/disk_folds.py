@@ -8,6 +8,7 @@ from msgspec.structs import asdict, replace
 
 from sdstop.analysis.disks.drives import PAST, DriveState, moments
 from sdstop.analysis.disks.likeness import DeviceFold, device_folds
+from sdstop.core.model import Rows
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.devices import DeviceRow, row
 from sdstop.tui.views.folds import queue_course
@@ -58,9 +59,12 @@ def folded(rows: Sequence[Row], scene: Scene, unfolded: set[str]) -> list[Row]:
 def _folded(fold: DeviceFold, first: DeviceRow, scene: Scene) -> Row:
     figures = {name: value for name, value in asdict(fold.figures).items() if value is not None}
     known = first.drive.activity
-    medians = None if known is None else replace(known, wait=None, size=None, in_flight=None, **figures)
     what = "alike" if fold.label.endswith("alike") else "others"
-    drive = DriveState(f"+ {len(fold.devices)} {what}", "fold", medians, stale=fold.stale)
+    name = f"+ {len(fold.devices)} {what}"
+    medians: Rows = {}
+    if known is not None:
+        medians = {name: replace(known, wait=None, size=None, in_flight=None, **figures)}
+    drive = DriveState(name, "fold", medians, stale=fold.stale)
     course = _course(fold, scene)
     item = FoldedRow(drive, scene, first.group, None, first.top, inset=first.inset, fold=fold, course=course)
     return row((fold.group, f"+{fold.label}"), item)

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import zip_longest
-from typing import Any
+from typing import Any, cast
 
 from msgspec import Struct
 from rich.cells import cell_len
 
 from sdstop.analysis.disks.drives import PAST, moments
 from sdstop.analysis.disks.likeness import DeviceFigures, DeviceFold
+from sdstop.core.columns import values_at
 from sdstop.core.finding import Severity
 from sdstop.core.format import NONE, share_of_time
+from sdstop.core.model import Rows
 from sdstop.tui.facts import FactSubject
 from sdstop.tui.pictures.drawing import stretched
 from sdstop.tui.scene import Scene
@@ -115,8 +117,8 @@ def queue_course(fold: DeviceFold, scene: Scene) -> list[float | None]:
     for moment in moments(scene.window):
         known: tuple[list[str], float | None] | None = moment.memo.get(key)
         if known is None or known[0] != names:
-            rows = [row for name in names if (row := moment.rows.get(name)) is not None]
-            values = [row.queue for row in rows if row.queue is not None]
+            (queues,) = values_at(cast("Rows", moment.rows), names, "queue")
+            values = [queue for queue in queues if queue is not None]
             known = moment.memo[key] = names, sum(values) / len(values) if values else None
         found.append(known[1])
     return found

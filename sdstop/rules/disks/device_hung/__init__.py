@@ -8,7 +8,9 @@ from collections.abc import Container, Iterator, Sequence
 from sdstop.collectors.block.readings import BlockDevice
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
+from sdstop.core.columns import values_of
 from sdstop.core.finding import (
+    SIGN,
     Damage,
     Finding,
     Gap,
@@ -75,9 +77,16 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     span = moments[-1].started - moments[0].started
     short = limits["seconds"] - span
     if short > _GRACE or (short > 0 and any(s.whole for s in silent.values())):
-        yield Unchecked(f"collecting data: {math.floor(span * 10) / 10:g} of {limits['seconds']:g} s", gap=Gap.EARLY)
+        seen = f"{math.floor(span * 10) / 10:g} of {limits['seconds']:g} s"
+        late = {s.device for s in one_way(window, moments, SIGN)}
+        stale = keeps_stale_counts(node.kernel)  # a single request may be a count that stayed
+        late |= {name for name, s in silent.items() if s.seconds >= SIGN and (s.in_flight > 1 or not stale)}
+        still = sorted(name for name in late if not is_exempt(window, name))
+        yield Unchecked(f"collecting data: {seen}", gap=Gap.EARLY)
+        yield from unchecked(still, f"no completion in {seen}", gap=Gap.SIGNS)
     else:
-        waiting = [str(name) for name, row in moments[-1].rows.items() if row.in_flight]
+        rows = moments[-1].rows
+        waiting = [str(name) for name, count in zip(rows, values_of(rows, "in_flight"), strict=True) if count]
         alien = {name for name in waiting if is_exempt(window, name)}
         yield from unchecked(
             sorted(alien), "partition, whose disk is judged, or device that waits for a file", calm=True

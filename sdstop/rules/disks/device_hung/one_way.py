@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from msgspec import Struct
 
-from sdstop.core.columns import value_of
+from sdstop.core.columns import value_of, values_beside, values_of
 from sdstop.core.history import Moment, Window
 from sdstop.readings.disk import Disk
 from sdstop.rules.disks.device_hung.stall import is_exempt
@@ -47,16 +47,22 @@ def one_way(window: Window, moments: Sequence[Moment[Disk]], seconds: float) -> 
     if first is None:
         return
     judged = moments[first:]
-    for name, row in newest.rows.items():
-        if (row.in_flight or 0) < _LEAST:
-            continue
-        before = judged[0].rows.get(name)
-        if before is None or is_exempt(window, str(name)):
+    for name in _stopped(newest.rows, judged[0].rows):
+        row, before = newest.rows.get(name), judged[0].rows.get(name)
+        if row is None or before is None or is_exempt(window, str(name)):
             continue
         for way in ("writes", "reads"):
             found = _stands(judged, before, row, way)
             if found is not None:
                 yield found
+
+
+def _stopped(rows: Mapping[Hashable, Disk], before: Mapping[Hashable, Disk]) -> list[Hashable]:
+    """Return the devices with requests in flight that completed no read, or no write, since an earlier sample."""
+    done = [each for name in ("reads", "writes") for each in (values_of(rows, name), values_beside(before, rows, name))]
+    found = zip(rows, values_of(rows, "in_flight"), *done, strict=True)
+    return [name for name, waiting, *(reads, old_reads, writes, old_writes) in found
+            if (reads == old_reads or writes == old_writes) and (waiting or 0) >= _LEAST]  # fmt: skip
 
 
 def _stands(judged: Sequence[Moment[Disk]], before: Disk, now: Disk, way: str) -> OneWay | None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
 from sdstop.collectors.block.readings import BlockDevice
+from sdstop.core.columns import values_beside, values_of
 from sdstop.core.expression import expression
 from sdstop.core.history import Moment, Window
 from sdstop.readings.disk import Disk
@@ -74,12 +75,9 @@ def _stretches(window: Window, moments: Sequence[Moment[Disk]]) -> dict[Hashable
     if found or not earlier:
         return found
     before: dict[Hashable, _Stretch] = earlier[0].memo.pop(_MEMO, {})  # needed only by the next moment
-    for name, row in newest.rows.items():
-        if not row.in_flight:
-            continue
-        last = earlier[0].rows.get(name)
-        # Fast path: skip devices that completed I/O since the last sample.
-        if last is None or last.reads != row.reads or last.writes != row.writes or is_exempt(window, str(name)):
+    for name in _silent(newest.rows, earlier[0].rows):
+        row, last = newest.rows.get(name), earlier[0].rows.get(name)
+        if row is None or last is None or is_exempt(window, str(name)):
             continue
         known = before.get(name)
         if known is not None and completions(last) == completions(row):
@@ -95,6 +93,14 @@ def _stretches(window: Window, moments: Sequence[Moment[Disk]]) -> dict[Hashable
             since, later = moment.started, then
         found[name] = _Stretch(since, ticked)
     return found
+
+
+def _silent(rows: Mapping[Hashable, Disk], before: Mapping[Hashable, Disk]) -> list[Hashable]:
+    """Return the devices with requests in flight that completed no read and no write since the sample before."""
+    done = [each for name in ("reads", "writes") for each in (values_of(rows, name), values_beside(before, rows, name))]
+    found = zip(rows, values_of(rows, "in_flight"), *done, strict=True)
+    return [name for name, waiting, *(reads, old_reads, writes, old_writes) in found
+            if waiting and reads == old_reads and writes == old_writes]  # fmt: skip
 
 
 def _worked(moments: Sequence[Moment[Disk]], name: Hashable, row: Disk) -> bool:
