@@ -9,12 +9,14 @@ There are two such courses, because the absence of evidence is either recorded, 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from msgspec import Struct
 
 from sdstop.core.evidence_host import EvidenceHost
+from sdstop.core.guard import caught
 from sdstop.core.host import Absent, Host, Unreadable
 from sdstop.core.later import Later
 
@@ -100,8 +102,8 @@ class IfPresent:
 
     @property
     def is_imported(self) -> bool:
-        """Whether the host had something for the source so far."""
-        return self._imported
+        """Whether the module of the function is imported."""
+        return self._imported or self._function.module in sys.modules
 
     def imported(self) -> Any:
         """Import the source and return its function."""
@@ -170,7 +172,7 @@ def import_common(functions: Iterable[Callable[[Host], Any]]) -> None:
     for function in functions:
         first = function.first if isinstance(function, IfPresent) else None
         if isinstance(function, IfPresent) and first is not None and _is_everywhere(first):
-            function.imported()
+            caught(function.imported)  # one that cannot be imported is a failed run of its source
 
 
 def _is_everywhere(call: Call) -> bool:

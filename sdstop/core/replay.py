@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from sdstop.core.absence import ReadIfPresent
+from sdstop.core.absence import IfPresent
 from sdstop.core.collector import LIVE, Collector, Command
 from sdstop.core.columns import Batch, Columns
 from sdstop.core.evidence import RAN, Defect, Evidence, Frame, Outcome, RunMark
@@ -285,7 +285,7 @@ _RUNNING = "still running"
 
 def _may_hang_here(collector: Collector, frame: Frame) -> bool:
     """Return whether the sampler may hang in the import of a source, not in a read: then it would hang here, too."""
-    waits = isinstance(collector.read, ReadIfPresent) and not collector.read.is_imported
+    waits = isinstance(collector.read, IfPresent) and not collector.read.is_imported
     return waits and not any(item.outcome is Outcome.TIMEOUT for item in frame.evidence)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sdstop.core import later as declared
-from sdstop.core.absence import Call, End, NothingFound, ReadIfPresent
+from sdstop.core.absence import Call, End, IfPresent, NothingFound, import_common
 from sdstop.core.collector import Collector, Need, Question
 from sdstop.core.evidence import Evidence, Frame, Outcome, RunMark
 from sdstop.core.host import Failed, Host
@@ -89,7 +89,7 @@ def test_nor_is_an_answer_absent() -> None:
 
 
 def test_an_import_that_hangs_in_the_sampler_does_not_hang_the_replay(monkeypatch: pytest.MonkeyPatch) -> None:
-    read = ReadIfPresent(NOWHERE, (COURSE, COURSE), ())
+    read = IfPresent(NOWHERE, (COURSE, COURSE), ())
     collector = Collector("thing", "Thing", read, (), (Need("/proc/thing", "a test"),))
     replay, evidence = Replay([collector]), (Evidence("/proc/thing", data=b"1\n"),)
     hanging = Frame(1, 0.0, 0.0, evidence, {"thing": RunMark(0.0)})
@@ -103,7 +103,14 @@ def test_an_import_that_hangs_in_the_sampler_does_not_hang_the_replay(monkeypatc
 
 def test_the_path_of_a_read_that_hangs_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(NOWHERE, "_function", lambda host: [host.read("/proc/thing"), host.read("/proc/other")][:0])
-    collector = Collector("thing", "Thing", ReadIfPresent(NOWHERE, (COURSE, COURSE), ()), (), ())
+    collector = Collector("thing", "Thing", IfPresent(NOWHERE, (COURSE, COURSE), ()), (), ())
     evidence = Evidence("/proc/thing", data=b"1\n"), Evidence("/proc/other", Outcome.TIMEOUT, detail="hangs")
     run = Replay([collector]).feed(Frame(1, 0.0, 0.0, evidence, {"thing": RunMark(0.0)})).runs["thing"]
     assert (run.outcome, run.reason) == (Outcome.TIMEOUT, "/proc/other: hangs")
+
+
+def test_a_broken_source_does_not_stop_the_start() -> None:
+    everywhere = NothingFound((Call("read", ("/proc/stat",)),), End(0))
+    read = IfPresent(NOWHERE, (everywhere, everywhere), ())
+    import_common([read])
+    assert not read.is_imported
