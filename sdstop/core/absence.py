@@ -1,8 +1,8 @@
-"""Sources of technologies that a node does not have: their answer is known without importing them.
+"""Sources of technologies that a node does not have: their result is known without importing them.
 
-`read` of a source is a function of the answers of a host. An index of sources (sdstop.collectors.declared) has the
-calls that each makes where all that it asks for is absent, and how it ends then. As long as the host answers so,
-nothing else of the source is imported; with the first other answer the source itself is imported, and asks again.
+The result of a source depends only on its calls of a host. The index of sources (sdstop.collectors.declared) has the
+calls that each makes where everything that it reads is absent, and how it ends then. As long as all of these calls find
+nothing, the source is not imported. With the first that finds something the source is imported, and reads everything.
 
 There are two such courses, because the absence of evidence is either recorded, or the capture lacks the evidence.
 """
