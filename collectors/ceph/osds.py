@@ -135,7 +135,7 @@ def _tree(host: Host, answers: Mapping[str, str]) -> tuple[str, osd_tables.Tree,
                 raise
         else:
             return key, osd_tables.tree_of(text), True
-    if "places" not in answers and answers:
+    if "places" not in answers and "fill" in answers:
         return *_rows(*query_monitors(host, (), answers["fill"])), True
     key, places = _rows(*query_monitors(host, ceph.PLACES, answers.get("places")))
     if "fill" not in answers:

@@ -22,6 +22,7 @@ from sdstop.core.finding import (
     cites,
 )
 from sdstop.core.finding_text import fitting
+from sdstop.core.shell import phrase
 from sdstop.core.site import Site, SiteNode
 from sdstop.readings.cluster import Cluster
 
@@ -96,7 +97,7 @@ def _found(node: SiteNode, monitor: str, skew: float, most: float, seen: list[tu
         ),
         evidence=cites(*(other.cite(check) for other, check in seen[:2])),
         advice=(
-            f"Synchronize the clock of {name}.",
+            f"Synchronize the clock of {phrase(name)}.",
             run("chronyc", "tracking", note=f"on {name}"),
             run("timedatectl", "status", note=f"on {name}"),
             run("ceph", "time-sync-status"),

@@ -24,6 +24,7 @@ from sdstop.core.finding import (
     cites,
 )
 from sdstop.core.finding_text import fitting
+from sdstop.core.shell import phrase
 from sdstop.core.site import APART, AT_ONCE, Site, SiteNode, apart
 from sdstop.readings.cluster import Cluster, ClusterNode
 
@@ -154,7 +155,7 @@ def _split(site: Site, parts: Sequence[Sequence[_View]]) -> Finding:
         ),
         evidence=cites(*(view.node.cite(row) for view in views for row in _lost_rows(site, view)[:1])),
         advice=(
-            f"Restore the network of {human.safe(host, 30)}." if host else "Restore the network between the parts.",
+            f"Restore the network {f'of {phrase(human.safe(host, 30))}' if host else 'between the parts'}.",
             run("ping", "-c", "3", *operands(other), note=f"on {human.safe(host or parts[-1][0].node.name)}"),
             run("gluster", "peer", "status", note="on each server"),
             "Once they reach each other, see to heals and split brains:",
@@ -195,7 +196,7 @@ def _dead(view: _View, seen_by: Sequence[_View]) -> Finding:
             view.node.cite(view.cluster), *(other.node.cite(other.cluster) for other in seen_by[:2]),
         ),
         advice=(
-            f"Start glusterd on {name}; the network is not at fault.",
+            f"Start glusterd on {phrase(name)}; the network is not at fault.",
             run("systemctl", "status", "glusterd", note=f"on {name}"),
             run("journalctl", "-b", "-u", "glusterd", note=f"on {name}"),
         ),

@@ -21,6 +21,7 @@ from sdstop.core.finding import (
     cites,
 )
 from sdstop.core.finding_text import fitting
+from sdstop.core.shell import phrase
 from sdstop.core.site import APART, AT_ONCE, Site, SiteNode, apart
 from sdstop.readings.cluster import Cluster
 
@@ -71,7 +72,7 @@ def _found(cluster: str, seen: Sequence[tuple[SiteNode, Cluster]], down: Sequenc
         ),
         evidence=cites(*(node.cite(row) for node, row in down[:3]), *(node.cite(row) for node, row in seen[:2])),
         advice=(
-            f"Start {human.safe(daemon.daemon, 20)} on {human.safe(first.name, 30)}.",
+            f"Start {phrase(human.safe(daemon.daemon, 20))} on {phrase(human.safe(first.name, 30))}.",
             run("systemctl", "start", *operands(f"ceph-mon@{daemon.ident}"), note=f"on {human.safe(first.name, 30)}"),
             run("journalctl", "-u", f"ceph-mon@{daemon.ident}", "-n", "50", note=f"on {human.safe(first.name, 30)}"),
         ),

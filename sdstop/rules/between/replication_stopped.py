@@ -11,6 +11,7 @@ from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.finding import Damage, Finding, Limits, NodeRule, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.finding_text import fitting
+from sdstop.core.shell import phrase
 from sdstop.core.site import APART, AT_ONCE, Site, SiteNode
 
 _PORTS = frozenset({"physical", "bond", "team", "vlan"})
@@ -50,7 +51,7 @@ def _one_alone(pair: DrbdPair, alone: DrbdSide, waiting: DrbdSide) -> Finding:
             "One side is StandAlone and does not reconnect; the other waits.",
         ),
         advice=(
-            f"Reconnect on {here}, unless its kernel log shows a split brain.",
+            f"Reconnect on {phrase(here)}, unless its kernel log shows a split brain.",
             run("journalctl", "-k", note=f"on {here}").pipe("grep", "-i", "split-brain"),
             run("drbdadm", "connect", *operands(alone.row.argument), note=f"on {here}; {there} waits already"),
         ),
@@ -88,7 +89,7 @@ def _cut(pair: DrbdPair) -> Finding:
         cause = fitting(f"Both sides try; {names} of {at} has no carrier.", "Both sides try; one has no carrier.")
         evidence = [side.node.cite(port, "carrier") for port in ports]
         steps = [
-            f"Check cable and switch port of {names} on {at}.",
+            f"Check cable and switch port of {phrase(names)} on {phrase(at)}.",
             run("ip", "-br", "link", note=f"on {at}"),
         ]
     return _finding(
@@ -132,7 +133,7 @@ def _down(orphan: DrbdOrphan) -> Verdict:
         values=tuple(_values(side)),
         evidence=cites(side.node.cite(side.row)),
         advice=(
-            f"Start the resource on {here}.",
+            f"Start the resource on {phrase(here)}.",
             run("drbdadm", "up", *operands(side.row.argument), note=f"on {here}"),
             run("drbdadm", "status", note=f"on {here}"),
         ),

@@ -23,6 +23,7 @@ from sdstop.core.finding import (
 )
 from sdstop.core.finding_order import urgency
 from sdstop.core.finding_text import fitting
+from sdstop.core.shell import phrase
 from sdstop.core.site import AT_ONCE, Site, SiteNode
 from sdstop.readings.cluster import Cluster, ClusterClient, ClusterNode
 from sdstop.rules.clusters.scaling_poor import SUSPECTS
@@ -131,7 +132,7 @@ def _found(node: SiteNode, finding: Finding, members: Sequence[SiteNode], suspec
         ),
         evidence=cites(*_cites(node, finding, suspects)),
         advice=(
-            f"Fix {word} on {human.listed(where, 4)} first; then measure again.",
+            f"Fix {word} on {phrase(human.listed(where, 4))} first; then measure again.",
             *(step for step in suspects[0].finding.advice[:4]),
             "Then measure with one client and with all, under the same load.",
         ),

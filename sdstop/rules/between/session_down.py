@@ -31,6 +31,7 @@ from sdstop.core.finding import (
 )
 from sdstop.core.finding_text import fitting
 from sdstop.core.model import Reading
+from sdstop.core.shell import phrase
 from sdstop.core.site import APART, AT_ONCE, Site, SiteNode, apart
 
 _ID = "session-down"
@@ -121,7 +122,7 @@ def _judged(
             *(replace(cite, host=node.name) for cite in own.evidence[:2]), *_cites(fault.rows),
         ),
         advice=(
-            f"Check {at} first." if at else "Check the network between both nodes first.",
+            f"Check {phrase(at)} first." if at else "Check the network between both nodes first.",
             *fault.steps,
         ),
         refuted_by="the session LOGGED_IN or live without a change there",

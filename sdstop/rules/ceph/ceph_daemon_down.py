@@ -23,6 +23,7 @@ from sdstop.core.finding import (
 )
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
+from sdstop.core.shell import phrase
 from sdstop.readings.cluster import ClusterDevice
 
 _IMPACTS = {
@@ -79,7 +80,7 @@ def _found(window: Window, daemon: CephDaemon, osd: ClusterDevice | None) -> Fin
             window.quote(f"answer:{DAEMONS}"), window.cite(daemon), window.cite(osd) if osd is not None else None
         ),
         advice=(
-            f"Find out why {name} ended, then start it.",
+            f"Find out why {phrase(name)} ended, then start it.",
             run("systemctl", "status", *operands(unit)),
             run("journalctl", "-u", unit, "-n", "50"),
             *disk,

@@ -24,6 +24,7 @@ from sdstop.core.finding import (
 )
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
+from sdstop.core.shell import phrase
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterPool
 
 _FOLLOWS = ("OSD_DOWN", "OSD_HOST_DOWN", "PG_DEGRADED")
@@ -93,7 +94,7 @@ def _found(window: Window, device: ClusterDevice) -> Finding:
             *(window.cite(row) for row in window.where(ClusterPool, "cluster", device.cluster)),
         ),
         advice=(
-            f"Find out why {name} is down, then start or replace it.",
+            f"Find out why {phrase(name)} is down, then start or replace it.",
             run("systemctl", "status", f"ceph-osd@{device.device.removeprefix('osd.')}", note=f"on {node}"),
             *disk_advice(device),
         ),

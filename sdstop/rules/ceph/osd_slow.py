@@ -28,6 +28,7 @@ from sdstop.core.finding import (
 )
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
+from sdstop.core.shell import phrase
 from sdstop.readings.cluster import ClusterDevice
 from sdstop.readings.disk import DiskActivity
 
@@ -99,7 +100,7 @@ def _found(window: Window, device: ClusterDevice, usual: float | None, peers: in
         ),
         evidence=cites(window.cite(device, "write_wait"), window.cite(disk) if disk is not None else None),
         advice=(
-            f"Check the disk of {name}; take a failing one out of the cluster.",
+            f"Check the disk of {phrase(name)}; take a failing one out of the cluster.",
             *disk_advice(device),
         ),
         refuted_by="similar latencies of all OSDs of its class in ceph osd perf",

@@ -19,7 +19,7 @@ from sdstop.core.finding import (
     cites,
 )
 from sdstop.core.history import Window
-from sdstop.core.shell import quoted
+from sdstop.core.shell import phrase, quoted
 from sdstop.readings.cluster import Cluster, ClusterNode
 
 _WITHOUT = frozenset({"drbd", "gluster", "pacemaker"})
@@ -111,7 +111,7 @@ def _advice(cluster: Cluster, gone: list[ClusterNode], *, single: bool) -> tuple
         )
     who = f"MDM {quoted(gone[0].node)}" if gone else "the missing MDM"
     return (
-        f"Restore {who}: check its node and its service.",
+        f"Restore {phrase(who)}: check its node and its service.",
         query,
         run("systemctl", "status", "mdm", note="on that node"),
         "If that MDM stays down, replace it with a standby (scli --replace_cluster_mdm).",
