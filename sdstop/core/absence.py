@@ -1,20 +1,22 @@
-"""Sources of technologies that a node does not have: their answer is known without importing them.
+"""Sources of technologies that a node does not have: their result is known without importing them.
 
-`read` of a source is a function of the answers of a host. An index of sources (sdstop.collectors.declared) has the
-calls that each makes where all that it asks for is absent, and how it ends then. As long as the host answers so,
-nothing else of the source is imported; with the first other answer the source itself is imported, and asks again.
+The result of a source depends only on its calls of a host. The index of sources (sdstop.collectors.declared) has the
+calls that each makes where everything that it reads is absent, and how it ends then. As long as all of these calls find
+nothing, the source is not imported. With the first that finds something the source is imported, and reads everything.
 
 There are two such courses, because the absence of evidence is either recorded, or the capture lacks the evidence.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from msgspec import Struct
 
 from sdstop.core.evidence_host import EvidenceHost
+from sdstop.core.guard import caught
 from sdstop.core.host import Absent, Host, Unreadable
 from sdstop.core.later import Later
 
@@ -98,6 +100,11 @@ class IfPresent:
         """First call that can fail."""
         return next((call for call in self._courses[0].calls if call.method not in QUIET), None)
 
+    @property
+    def is_imported(self) -> bool:
+        """Whether the module of the function is imported."""
+        return self._imported or self._function.module in sys.modules
+
     def imported(self) -> Any:
         """Import the source and return its function."""
         return self._function.imported()
@@ -165,7 +172,7 @@ def import_common(functions: Iterable[Callable[[Host], Any]]) -> None:
     for function in functions:
         first = function.first if isinstance(function, IfPresent) else None
         if isinstance(function, IfPresent) and first is not None and _is_everywhere(first):
-            function.imported()
+            caught(function.imported)  # one that cannot be imported is a failed run of its source
 
 
 def _is_everywhere(call: Call) -> bool:

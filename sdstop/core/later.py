@@ -7,8 +7,10 @@ has few of the technologies that they are about.
 from __future__ import annotations
 
 import functools
+import sys
 from importlib import import_module
 from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 
@@ -35,7 +37,9 @@ class Later:
         return f"later({self.module!r}, {self.path!r})"
 
     def imported(self) -> Any:
-        """Import the module and return the function."""
+        """Import the module and return the function. Raises ImportError, also if sdstop was replaced on disk."""
+        if self.module not in sys.modules and _installation() != _AT_START:
+            raise ImportError(REPLACED)
         found: Any = import_module(self.module)
         for part in self.path.split("."):
             name, *places = part.replace("]", "").split("[")
@@ -44,6 +48,21 @@ class Later:
                 found = found[int(place)]
         return found
 
+
+REPLACED = "sdstop was upgraded or removed since this process started; restart it"
+"""Reason for a function that is not imported: modules of two versions do not fit together."""
+
+
+def _installation() -> tuple[int, int] | None:
+    """Return what changes when sdstop is installed again: time and size of a file of it; None without files."""
+    try:
+        found = Path(__file__).stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+_AT_START = _installation()
 
 later = functools.cache(Later)
 """The same object for equal arguments: declarations that share a function stay equal."""

@@ -160,6 +160,9 @@ class RecordingHost(Host):
                 outcome = _OUTCOMES.get(type(error), Outcome.FAILED)
                 self._note(Evidence(key, outcome, b"", error.detail, *self._times(taken, began)))
             raise
+        except ImportError as error:  # of the function that returns the part to keep
+            self._note(Evidence(key, Outcome.FAILED, b"", str(error), *self._times(taken, began)))
+            raise Failed(key, str(error)) from error
         finally:
             self.asked = None
         stderr, status = b"", None

@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from sdstop.core.absence import IfPresent
 from sdstop.core.collector import LIVE, Collector, Command
 from sdstop.core.columns import Batch, Columns
 from sdstop.core.evidence import RAN, Defect, Evidence, Frame, Outcome, RunMark
@@ -143,6 +144,8 @@ class Replay:
             outcome, reason, keys, recorded = before.outcome, before.reason, before.keys, before.recorded
             defects = before.defects
             base = {f: before.tables[f] for f in collector.families if f in before.tables}
+        elif noted and mark.duration is None and _may_hang_here(collector, frame):
+            outcome, reason, keys, defects, base = Outcome.TIMEOUT, _RUNNING, frozenset(), (), {}
         else:
             self.host.touched, self.host.defects, self.host.last = set(), {}, ""
             tests = self._tests.get(collector.name)
@@ -156,7 +159,7 @@ class Replay:
             if outcome is Outcome.OK and not noted and not self._recorded(keys):
                 outcome, reason, base, recorded = Outcome.ABSENT, "not recorded", {}, False
         if mark.duration is None and noted and outcome is not Outcome.TIMEOUT:
-            outcome, reason, base, recorded = Outcome.TIMEOUT, "still running", {}, True
+            outcome, reason, base, recorded = Outcome.TIMEOUT, _RUNNING, {}, True
         if first:
             before = None
         last = before if before is None or before.ok else before.last
@@ -274,6 +277,16 @@ class Replay:
             first = f"{keys[0]}: denied, {self.host.state[keys[0]].detail}"
             said.append(first if len(keys) == 1 else f"{first}; and {len(keys) - 1} more denied")
         return "; ".join(filter(None, said))
+
+
+_RUNNING = "still running"
+"""Reason for a run that hangs."""
+
+
+def _may_hang_here(collector: Collector, frame: Frame) -> bool:
+    """Return whether the sampler may hang in the import of a source, not in a read: then it would hang here, too."""
+    waits = isinstance(collector.read, IfPresent) and not collector.read.is_imported
+    return waits and not any(item.outcome is Outcome.TIMEOUT for item in frame.evidence)
 
 
 _PROGRAM = expression("[ _]")

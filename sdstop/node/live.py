@@ -165,6 +165,8 @@ class LiveHost(Host):
         try:
             said = own(self) if own is not None else self._libraries[question]()
         except ImportError as error:
+            if own is not None:  # part of sdstop
+                raise Failed(key, str(error)) from error
             raise Absent(key, f"library not usable: {error}") from error
         except OSError as error:
             raise unreadable(key, error) from error
