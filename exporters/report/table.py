@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Sequence
 
+from sdstop.core.advice import advice_lines
 from sdstop.core.format import NONE, cell, right_aligned, safe, timestamp, width_of
 from sdstop.core.model import Column, Label, Metric, Reading, Schema
 from sdstop.core.text import added
@@ -24,16 +25,17 @@ def padded(text: str, width: int, *, right: bool = False) -> str:
 def wrapped(text: str, width: int, indent: str = "", hanging: str | None = None, *, pasted: bool = False) -> list[str]:
     """Wrap a text into lines; `hanging` is the indent of all but the first (default: `indent`).
 
-    Words of `pasted` text are not broken, also not at an escaped blank, because the rest would become a separate shell
-    command.
+    The lines of `pasted` text can be pasted into a shell.
     """
     hanging = indent if hanging is None else hanging
-    text = text.replace("\\ ", "\\\0") if pasted else text
+    width = max(width, len(indent) + 20)
+    if pasted:
+        lines = advice_lines(text, width - max(len(indent), len(hanging)))
+        return [f"{hanging if at else indent}{line}".rstrip() for at, line in enumerate(lines)]
     found = textwrap.wrap(
-        text, max(width, len(indent) + 20), initial_indent=indent, subsequent_indent=hanging, break_on_hyphens=False,
-        break_long_words=not pasted,
+        text, width, initial_indent=indent, subsequent_indent=hanging, break_on_hyphens=False,
     )  # fmt: skip
-    return [line.replace("\0", " ") for line in found] or [indent.rstrip()]
+    return found or [indent.rstrip()]
 
 
 def listing(rows: Sequence[Sequence[str]], width: int, headings: Sequence[str] = (), indent: str = "") -> list[str]:

@@ -36,10 +36,32 @@ class ShellCommand(Struct, frozen=True, gc=False):
 
     def __str__(self) -> str:
         """Return the shell line, followed by the note."""
-        return f"{self.shell}   # {self.note}" if self.note else self.shell
+        return f"{self.shell}{_NOTE}{self.note}" if self.note else self.shell
 
 
 Advice = str | ShellCommand
+_NOTE = "   # "
+"""What stands between a command and its note; no command has it, because blanks of names are escaped."""
+
+
+def advice_lines(advice: str, width: int) -> list[str]:
+    """Return an advice in lines that can be pasted into a shell; a longer word is a line of its own.
+
+    Words are not broken, also not at an escaped blank, and each further line of a note is a comment as well: the rest
+    of either would be a command of its own.
+    """
+    shell, _, note = advice.partition(_NOTE)
+    lines: list[str] = []
+    for part, begin, first in ((shell, "", ""), (note, "# ", _NOTE)):
+        opens = True
+        for word in part.replace("\\ ", "\\\0").split():
+            space = (first if opens else " ") if lines else begin
+            if lines and len(lines[-1]) + len(space) + len(word) <= width:
+                lines[-1] += space + word
+            else:
+                lines.append(begin + word)
+            opens = False
+    return [line.replace("\0", " ") for line in lines] or [""]
 
 
 def run(*argv: str, into: str = "", note: str = "", background: bool = False) -> ShellCommand:

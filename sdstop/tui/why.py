@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from sdstop.core.advice import advice_lines
 from sdstop.core.evidence import UNDATED, Cite
 from sdstop.core.finding import Finding, Value
 from sdstop.core.finding_text import accepted_text, against
@@ -169,9 +170,10 @@ class _Page:
         self.rows.append(words(text((f" {title}", STRONG))))
 
     def prose(self, foreign: str, style: object = PLAIN, bullet: str = "", *, pasted: bool = False) -> None:
-        """Add wrapped text; words of `pasted` shell commands stay whole, so that no part is run as a command."""
+        """Add wrapped text; that of a `pasted` advice can be pasted into a shell."""
         safe = self.palette.word(foreign, 4000)
-        lines = textwrap.wrap(safe, self.width - len(bullet), break_long_words=not pasted, break_on_hyphens=False)
+        width = self.width - len(bullet)
+        lines = advice_lines(safe, width) if pasted else textwrap.wrap(safe, width, break_on_hyphens=False)
         for line in lines or [""]:
             self.rows.append(words(text((f" {bullet}{line}", STRONG if style is STRONG else PLAIN))))
 

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from sdstop.core.advice import operands, run
+from sdstop.core.advice import advice_lines, operands, run
 from sdstop.core.finding import Damage, Finding, Severity, Value
 from sdstop.core.finding_order import urgency
 from sdstop.core.finding_text import against
@@ -57,3 +57,18 @@ def test_findings_are_ordered_by_what_they_cost() -> None:
         finding("mild", warning, Damage.DATA),
     ]
     assert sorted(set(wanted), key=urgency) == wanted
+
+
+def test_the_lines_of_a_note_are_comments() -> None:
+    """What a name in it holds is no command then."""
+    said = str(run("systemctl", "status", "ceph-osd@2", note="on store2;reboot; or on its peer"))
+    assert advice_lines(said, 80) == ["systemctl status ceph-osd@2   # on store2;reboot; or on its peer"]
+    assert advice_lines(said, 32) == ["systemctl status ceph-osd@2", "# on store2;reboot; or on its", "# peer"]
+    assert advice_lines(said, 16)[:2] == ["systemctl status", "ceph-osd@2"]
+    assert all(line.startswith("# ") for line in advice_lines(said, 16)[2:])
+
+
+def test_the_lines_of_a_command_are_broken_between_words() -> None:
+    assert advice_lines(r"cat /a\ b c", 6) == ["cat", r"/a\ b", "c"]
+    assert advice_lines("Replace the disk.", 12) == ["Replace the", "disk."]
+    assert advice_lines("", 12) == [""]

@@ -9,6 +9,7 @@ from functools import lru_cache
 from msgspec import Struct
 from rich.cells import cell_len
 
+from sdstop.core.advice import advice_lines
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.finding_order import by_cause
 from sdstop.core.finding_text import accepted_text
@@ -162,7 +163,7 @@ def body_lines(cause: Cause, width: int, actions: int) -> list[Line]:
     if steps and steps[-1].endswith(":"):  # introduces a step that has no line
         steps = steps[:-1]
     for at, action in enumerate(steps):
-        for row, part in enumerate(_wrapped(word(action, 600), width - _TEXT - 1)):
+        for row, part in enumerate(advice_lines(word(action, 600), max(width - _TEXT - 1, 16))):
             lines.append(text((f"   {'do' if not at and not row else '':<5}", role("dim")), part))
     return lines
 
