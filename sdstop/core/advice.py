@@ -35,8 +35,9 @@ class ShellCommand(Struct, frozen=True, gc=False):
         return f"{line}{f' > {_word(self.into)}' if self.into else ''}{' &' if self.background else ''}"
 
     def __str__(self) -> str:
-        """Return the shell line, followed by the note."""
-        return f"{self.shell}{_NOTE}{self.note}" if self.note else self.shell
+        """Return the shell line, followed by the note, which a line break in a name must not end."""
+        note = "".join(char if char.isprintable() else "?" for char in self.note)
+        return f"{self.shell}{_NOTE}{note}" if note else self.shell
 
 
 Advice = str | ShellCommand

@@ -72,3 +72,7 @@ def test_the_lines_of_a_command_are_broken_between_words() -> None:
     assert advice_lines(r"cat /a\ b c", 6) == ["cat", r"/a\ b", "c"]
     assert advice_lines("Replace the disk.", 12) == ["Replace the", "disk."]
     assert advice_lines("", 12) == [""]
+
+
+def test_no_line_break_ends_a_note() -> None:
+    assert str(run("ip", "link", note="on a\nreboot\x85b")) == "ip link   # on a?reboot?b"

@@ -29,6 +29,7 @@ from sdstop.core.shell import operand, phrase, quoted
 from sdstop.exporters.report import table
 from sdstop.exporters.report.postmortem import escaped
 from sdstop.rules import RULES
+from tests import fixtures
 from tests.fixtures import expected, opened
 from tests.fixtures import names as stories
 
@@ -296,6 +297,17 @@ def test_no_other_story_advises_about_anything_else() -> None:
     known = {rule for story in TELLING for rule in of_names(advised(story, "semicolon"))}
     others = [story for story in stories() if story not in TELLING and (expected(story).found or expected(story).info)]
     assert {story: more for story in others if (more := of_names(advised(story, "semicolon")) - known)} == {}
+
+
+@pytest.mark.parametrize("name", stories())
+def test_no_sentence_has_an_apostrophe(name: str) -> None:
+    """Pasted with the lines that follow, it would open a quotation that ends at the next quoted name."""
+    told = [each for episode in fixtures.story(name).session.episodes() for each in episode.finding.advice]
+    assert [each for each in told if isinstance(each, str) and "'" in each.replace("\\'", "")] == []
+
+
+def test_no_rule_has_an_apostrophe_in_its_advice() -> None:
+    assert [rule.advice for rule in RULES if "'" in rule.advice] == []
 
 
 PROGRAMS = frozenset({

@@ -97,7 +97,7 @@ _ADVICE: dict[str, RebuildAdvice] = {
         shown="dmsetup status",
         end=(run("lvchange", "--syncaction", "idle", "{array}"),),
         stalled=(
-            "Look for errors of the volume, and where md's threads wait.",
+            "Look for errors of the volume, and where the threads of md wait.",
             run("journalctl", "-k").pipe("grep", "-i", "-e", "md/raid", "-e", "device-mapper"),
             run("ps", "axo", "pid,stat,wchan:30,comm").pipe("grep", "-e", "mdX_"),
         ),
@@ -120,7 +120,7 @@ _ADVICE: dict[str, RebuildAdvice] = {
             run("drbdadm", "connect", "{pool}"),
         ),
         stalled=(
-            "Check the connection and the peer's disk.",
+            "Check the connection and the disk of the peer.",
             run("drbdadm", "status", "--verbose", "--statistics", "{pool}"),
             run("journalctl", "-k").pipe("grep", "-w", "drbd"),
         ),
@@ -129,7 +129,7 @@ _ADVICE: dict[str, RebuildAdvice] = {
             run("drbdadm", "peer-device-options", "--c-min-rate=RATE", "{pool}"),
         ),
         unknown=(
-            "Check whether the network or the peer's disks are the limit.",
+            "Check whether the network or the disks of the peer are the limit.",
             run("drbdadm", "status", "--statistics", "{pool}"),
         ),
         faster=(
@@ -182,13 +182,13 @@ _ADVICE: dict[str, RebuildAdvice] = {
             run("scli", "--query_all_sds"),
             run("scli", "--query_cluster"),
         ),
-        yields=("Give it more by the pool's policy for rebuild and rebalance I/O.",),
+        yields=("Give it more by the policy of the pool for rebuild and rebalance I/O.",),
         unknown=(
             "Find the slowest SDS.",
             run("scli", "--query_all_device_latency_meters", "--protection_domain_name", "DOMAIN"),
         ),
         faster=(
-            "Raise the limit in the pool's policy for as long as it runs.",
+            "Raise the limit in the policy of the pool for as long as it runs.",
             "Set it with scli --set_rebuild_policy or --set_rebalance_policy.",
         ),
         waits={"paused": "Switched off in the pool.", "pending": "Due, and not started."},

@@ -169,7 +169,7 @@ def _advice(row: MappedRaidState, *, running: bool) -> Iterator[Advice]:
         yield "Resume the rebuild."
         yield run("dmsetup", "message", *operands(row.mapping), "0", "recover")
     else:
-        yield "Find the member's disk, and check whether it works."
+        yield "Find the disk of the member, and check whether it works."
     if not _is_lvm(row):
         yield run("dmsetup", "table", *operands(row.mapping), note="devices of the members, metadata first")
         return
@@ -190,7 +190,7 @@ def _journal(window: Window, row: MappedRaidState) -> Finding:
         values=(Value("journal", "journal", row.journal),),
         evidence=cites(window.cite(row)),
         advice=(
-            "Replace the journal's disk, or remove the journal.",
+            "Replace the disk of the journal, or remove the journal.",
             run("dmsetup", "table", *operands(row.mapping), note="journal_dev"),
             run("journalctl", "-k").pipe("grep", "-i", "-e", "md/raid", "-e", "I/O error").pipe("tail", "-40"),
         ),
@@ -239,5 +239,5 @@ VOLUME_DEGRADED = Rule(
     explains=("slow-device", "slow-stripe-member"),
     damage=Damage.REDUNDANCY,
     view="disks",
-    advice="Find the failed member's disk, and check whether it works.",
+    advice="Find the disk of the failed member, and check whether it works.",
 )

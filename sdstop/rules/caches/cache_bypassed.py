@@ -247,7 +247,7 @@ def _cause(cache: Cache, course: CacheSteps, pieces: BlockAlignment | None, limi
         return _Cause(
             "Few are sequential, which leaves requests that are not whole blocks",
             (
-                "Check the alignment of the clients' partitions: multiples of 8 sectors.",
+                "Check the alignment of partitions of the clients: multiples of 8 sectors.",
                 run("parted", "DEVICE", "unit", "s", "print"),
                 run("sdstop", "report", "--io-sizes", note="sizes of the requests received"),
             ),

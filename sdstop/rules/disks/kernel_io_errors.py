@@ -237,7 +237,7 @@ def _advice(name: str, rows: Sequence[KernelComplaint]) -> tuple[Advice, ...]:
     kinds, places = {row.kind for row in rows}, {row.place for row in rows}
     first = "Find the cause in the messages around these."
     if kinds & {"controller-alarm", "controller-fatal"}:
-        first = "Ask the controller's own program: storcli, perccli or ssacli."
+        first = "Ask the program of the controller: storcli, perccli or ssacli."
     elif LogPlace.SERVER in places:
         first = "Check the server and the network to it."
     elif "failure-predicted" in kinds:

@@ -86,7 +86,7 @@ def _finding(window: Window, subject: str, rows: Sequence[Limit], free: Sequence
         advice=(
             "Set the limit on every mapping, and again for each new mapping."
             if not unheld
-            else "Limit the client's cgroup instead (io.max on the block device).",
+            else "Limit the cgroup of the client instead (io.max on the block device).",
         ),
         refuted_by="an enforced limit on every mapping",
         harmless_if="these clients are meant to be unlimited",

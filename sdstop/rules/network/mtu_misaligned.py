@@ -277,7 +277,7 @@ def _shifted(window: Window, nic: Interface | None, export: AoeExport, limits: L
             *(window.cite(c.cache, "bypassed_writes") for c, _ in past),
         ),
         advice=(
-            f"Use vblade -o {-(-offset // BLOCK) * BLOCK // SECTOR}: block-aligned, but it shifts the clients' data.",
+            f"Use vblade -o {-(-offset // BLOCK) * BLOCK // SECTOR}: block-aligned, but it shifts data of clients.",
             f"Or let partitions of the clients begin {after} sectors after a multiple of 8.",
             run("parted", "DEVICE", "unit", "s", "print", note="partitions on a client"),
         ),

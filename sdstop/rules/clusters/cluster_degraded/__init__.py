@@ -312,7 +312,7 @@ def _advice(
         steps.append("Do not touch other nodes or disks until all copies are restored.")
     if cluster.kind == DRBD:
         return (*steps, *drbd_advice(window, cluster))
-    steps += _TOOLS.get(cluster.kind, ("Use the cluster's own tools.",))
+    steps += _TOOLS.get(cluster.kind, ("Use the tools of the cluster.",))
     if down:
         address = (down[0].address or down[0].node).split(" ")[0]
         steps += [

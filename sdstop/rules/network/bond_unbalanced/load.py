@@ -120,7 +120,7 @@ def _unbalanced(
 
 def _advice(bond: Bond, way: _Direction, idle: Sequence[str]) -> Iterator[Advice]:
     if way.word == "received":
-        yield "Set the switch's load balancing to addresses and ports."
+        yield "Set the load balancing of the switch to addresses and ports."
         yield "The switch chooses the link of incoming frames."
     elif bond.mode == EVEN:
         yield run("ethtool", "-S", *operands(idle[0]), note="frames lost or refused there")
