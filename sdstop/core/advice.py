@@ -42,7 +42,7 @@ class ShellCommand(Struct, frozen=True, gc=False):
 
 Advice = str | ShellCommand
 _NOTE = "   # "
-"""What stands between a command and its note; no command has it, because blanks of names are escaped."""
+"""Separator of a command and its note. No command contains it, because blanks of names are escaped."""
 
 
 def advice_lines(advice: str, width: int) -> list[str]:

@@ -25,6 +25,7 @@ RESERVED = frozenset({
     "storage", "striped", "swap", "sys", "system", "table", "tank", "target", "temp", "test", "thin", "thinpool", "tmp",
     "total", "true", "ubuntu", "unknown", "user", "users", "usr", "value", "var", "vg", "vg0", "virtio", "vm", "vol",
     "gluster", "volume", "volumes", "write", "writes", "xfs", "yes", "zero", "zfs", "zpool",
+    "devtmpfs", "efivarfs", "overlay", "ramfs", "shm", "squashfs", "tmpfs", "udev", "vfat",
 })  # fmt: skip
 """Words that occur on every node."""
 ACCOUNTS = frozenset({

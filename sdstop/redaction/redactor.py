@@ -96,7 +96,10 @@ class Redactor:
             if self._learned.get(run.collector) is not run:
                 self._learned[run.collector] = run
                 self._asked |= run.keys
-                self._read |= run.keys if run.ok else set()
+                if run.ok:
+                    self._read |= run.keys
+                elif run.outcome is Outcome.ABSENT:  # no connection to storage
+                    self._read |= set(filter(sockets.is_list, run.keys))
                 self._unread |= run.keys if run.outcome is Outcome.UNREAD else set()
                 found += self._held(run)
                 self._hosts |= self._kept_hosts(run)

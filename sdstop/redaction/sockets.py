@@ -26,6 +26,11 @@ _ROUTE = expression(r"^(\S+\s+)([0-9A-F]{8})(\s+)([0-9A-F]{8})\b", re.MULTILINE)
 _ADDRESS = expression(r"\b[0-9a-f]{32}\b")
 
 
+def is_list(key: str) -> bool:
+    """Return whether a file lists sockets: their addresses are all the names in it."""
+    return _SOCKETS.fullmatch(key) is not None
+
+
 def replaced(key: str, text: str, known: Pseudonyms) -> str | None:
     """Return a file's text with the addresses replaced, None for a file without addresses of this form."""
     if _SOCKETS.fullmatch(key):
