@@ -69,8 +69,7 @@ import sys, sdstop.__main__
 sys.argv = ["sdstop", "check", "--from", {str(tmp_path)!r}]
 sdstop.__main__.main()
 spared = {{"typing_extensions", "inspect", "ast", "dis", "tokenize", "dataclasses", "statistics", "fractions", "random",
-           "calendar", "socket", "platform", "gettext", "locale", "textwrap", "urllib.parse", "shutil", "_hashlib",
-           "bz2", "lzma"}}
+           "calendar", "socket", "shutil", "_hashlib", "bz2", "lzma"}}
 print("imported:", sorted(spared & set(sys.modules)))
 """
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
