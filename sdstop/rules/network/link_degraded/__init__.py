@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
+from collections.abc import Set as AbstractSet
+from typing import cast
 
 from msgspec.structs import replace
 
@@ -10,6 +12,7 @@ from sdstop.collectors.network.readings import BondSlave, Interface, InterfaceAc
 from sdstop.collectors.system.readings import Node
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
+from sdstop.core.columns import values_of
 from sdstop.core.evidence import Cite
 from sdstop.core.finding import (
     Covers,
@@ -28,6 +31,7 @@ from sdstop.core.finding import (
 )
 from sdstop.core.history import Window
 from sdstop.core.joins import Naming
+from sdstop.core.model import Rows
 
 _KINDS = frozenset({"physical", "team"})
 """Kinds of interfaces that are judged, and slaves of bonds of any kind; bond-unbalanced compares their rates."""
@@ -165,8 +169,22 @@ def _counted(window: Window, row: Interface, slave: BondSlave | None) -> bool:
     """Return whether the failures of a link are known."""
     if slave is not None and slave.link_failures is not None:
         return True
-    rows = (old for _, old in window.series(Interface, row.interface) if old is not None)
-    return row.carrier_changes is not None or any(old.carrier_changes is not None for old in rows)
+    if row.carrier_changes is not None:
+        return True
+    return row.interface in window.once("carrier changes", lambda: _counting(window))
+
+
+def _counting(window: Window) -> AbstractSet[Hashable]:
+    """Return the interfaces whose carrier changes are known in any sample; of each sample they are kept with it."""
+    found: set[Hashable] = set()
+    for moment in window.moments(Interface):
+        known: frozenset[Hashable] | None = moment.memo.get("carrier changes")
+        if known is None:
+            rows = cast("Rows", moment.rows)
+            numbers = zip(rows, values_of(rows, "carrier_changes"), strict=True)
+            known = moment.memo["carrier changes"] = frozenset([name for name, times in numbers if times is not None])
+        found |= known
+    return found
 
 
 _MEGABIT = 125_000
