@@ -1,4 +1,4 @@
-"""Network links that are down, flap, run half duplex or at 100 Mbit/s."""
+"""Network links that are down or gone, flap, run half duplex or at 100 Mbit/s."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ from sdstop.core.finding import (
 from sdstop.core.history import Window
 from sdstop.core.joins import Naming
 from sdstop.core.model import Rows
+from sdstop.rules.network.link_degraded.gone import gone_interfaces
 
 _KINDS = frozenset({"physical", "team"})
 """Kinds of interfaces that are judged, and slaves of bonds of any kind; bond-unbalanced compares their rates."""
@@ -50,6 +51,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         elif row.kind == _VLAN and row.up and _is_away(row) and not _lower(window, row):
             lost = ("LINK DOWN", "The VLAN has no link; the interface below it is not shown.")
             yield _finding(window, row, lost, _UNREACHABLE, None, Damage.AVAILABILITY)
+    yield from gone_interfaces(window)
 
 
 def _is_away(row: Interface) -> bool:
@@ -239,7 +241,7 @@ def _finding(
 
 LINK_DEGRADED = Rule(
     "link-degraded",
-    "network link that is down, flaps, runs half duplex or at 100 Mbit/s",
+    "network link that is down or gone, flaps, runs half duplex or at 100 Mbit/s",
     Severity.WARNING,
     _check,
     (Interface,),
