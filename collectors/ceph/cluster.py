@@ -94,14 +94,15 @@ def _checks(host: Host, answers: Mapping[str, str], said: CephStatus, name: str,
     origin = key_of(ceph.HEALTH, answers.get("health"))
     if said.health == "HEALTH_OK" and detailed.word in {"HEALTH_WARN", "HEALTH_ERR"}:
         host.defect(origin, f"{detailed.word}, and {said.health} in {key}", name)
-        yield from (_check(check, check.details, name, origin) for check in detailed.checks)
+        yield from (check_row(check, check.details, name, origin) for check in detailed.checks)
     for check in said.checks:
         more = named.get(check.code)
         details = check.details if more is None else more.details
-        yield _check(check, details, name, key if more is None else origin)
+        yield check_row(check, details, name, key if more is None else origin)
 
 
-def _check(check: Check, details: Sequence[str], cluster: str, origin: str) -> CephCheck:
+def check_row(check: Check, details: Sequence[str], cluster: str, origin: str) -> CephCheck:
+    """Return the row of a check, which `origin` shows; `details` are the lines about the things that it names."""
     return CephCheck(
         cluster=cluster,
         code=check.code,
@@ -154,7 +155,7 @@ def _of_health(host: Host, name: str) -> list[Reading]:
             replicas_up=None, tolerates=None, nodes=None, nodes_up=None, capacity=None, used=None, spare=None,
             degraded=None, failed=None, says="; ".join(words) or None, origin=key, needle=said.word,
         ),
-        *(_check(check, check.details, cluster, key) for check in said.checks),
+        *(check_row(check, check.details, cluster, key) for check in said.checks),
     ]  # fmt: skip
 
 

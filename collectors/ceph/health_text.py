@@ -109,11 +109,11 @@ def health_of(text: str) -> PrintedHealth:
         raise Malformed(f"ceph health: no health: {text.strip()[:60]!r}")
     head = lines[start].strip()
     word, _, rest = head.partition(" ")
-    said = re.split(r"; (?=\S)", rest.strip())
-    listed = messages_of(word, said)
+    messages = re.split(r"; (?=\S)", rest.strip())
+    listed = messages_of(word, messages)
     found = _detailed(word, lines[start + 1 :])
     if not found:
-        return _uncoded(word, said, list(map(str.strip, lines[start + 1 :])))
+        return _uncoded(word, messages, list(map(str.strip, lines[start + 1 :])))
     known = {check.message for check in found} | {check.code for check in found}
     missing = [check for check in listed if check.message not in known and check.code not in known]
     active = [check for check in missing if not check.muted]

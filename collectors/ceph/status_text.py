@@ -306,6 +306,11 @@ def _rates(line: str) -> dict[str, float]:
 
 
 _PLAIN = expression(r"\s*(?:id|osd|pools|objects|usage|pgs|client|recovery|cache|cluster|services|data|io): ?.*")
+_LOGGED = expression(
+    r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*) (mon|osd|mds|mgr|client)\.\S+ (?:[^\[\]]{0,120} )?(\[[A-Z]{3}\]) "
+    r"((?:Health check (?:failed|update|cleared): |Cluster is now healthy|overall |slow request |Health detail: )?)"
+)
+"""Beginning of a line of the cluster log (cluster_log.py)."""
 _OLD_KEPT = expression(
     r" *(?:cluster [0-9a-f-]{36}$|monmap e\d+: \d+ mons? at \{|election epoch \d|osdmap e\d|pgmap v\d"
     r"|(?:client|recovery) io \d|[\d.]+ [kMGTP]?B used, )"
@@ -328,6 +333,8 @@ def without_names(data: bytes) -> bytes:
             kept.append(line)
         elif overall := re.fullmatch(rf"(\s*(?:health:? )?{WORDS})(.*)", line):
             kept.append(overall[1] + own_words(overall[2]))
+        elif logged := _LOGGED.match(line):
+            kept.append(f"{logged[1]} {logged[2]}.* {logged[3]} {logged[4]}{own_words(line[logged.end() :])}")
         elif _OLD_KEPT.match(line):
             kept.append(re.sub(r"\{[^}]*\}", "{*}", line))
         elif service := _SERVICE.fullmatch(line):
