@@ -233,13 +233,10 @@ def _filled(form: bytes, numbers: Sequence[int], *, padded: bool) -> bytes:
 
 def _split(wide: int, count: int) -> array[int]:
     """Return the numbers in 64 bits each of a large integer. Raises Damaged for numbers that no text has."""
-    try:
-        found = _unpacked("q", wide.to_bytes(8 * count, "little"))
-    except OverflowError as error:
-        raise Damaged("a text has an impossible number") from error
-    if min(found) < 0:
+    signs = int.from_bytes(b"\0\0\0\0\0\0\0\x80" * count, "little")
+    if wide < 0 or wide & signs or wide.bit_length() > 64 * count:
         raise Damaged("a text has an impossible number")
-    return found
+    return _unpacked("q", wide.to_bytes(8 * count, "little"))
 
 
 def _unpacked(kind: str, data: bytes | bytearray) -> array[int]:
