@@ -322,7 +322,7 @@ class OpenBlock:
         ran: list[dict[str, RunMark]] = [{} for _ in self.moments]
         for name, marks in self._runs_by_name():
             for place, index in enumerate(marks.frames):
-                ran[index][name] = self._mark(name, marks, place)  # raises if there is no such frame
+                ran[index][name] = self._mark(name, marks, place)
         return ran
 
 

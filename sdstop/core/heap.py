@@ -24,7 +24,7 @@ def return_large_blocks() -> bool:
 
 
 def return_free_blocks() -> None:
-    """Return what is free between blocks that are in use, after much was freed; takes a few milliseconds."""
+    """Return free memory between blocks that are in use, after much was freed; takes a few milliseconds."""
     try:
         import ctypes  # noqa: PLC0415  # see above
 

@@ -169,7 +169,7 @@ class Dashboard(Commands):
         self.call_after_refresh(self._painted, before)
 
     def _painted(self, before: Scene | None) -> None:
-        """Go on once a frame is on the screen; freeing what was derived from the one `before` takes 5 ms."""
+        """Go on after a frame is on the screen; only now the one `before` is freed, which takes 5 ms."""
         del before
         self.lookup.painted()
 
