@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -59,7 +60,9 @@ def test_no_test_runs_with_an_index_that_is_not_up_to_date(tmp_path: Path) -> No
     said = "sdstop/rules/declared.py: sdstop.rules.zfs.x has changed; run scripts/docs"
     (tmp_path / "scripts" / "docs").write_text(f"import sys\nprint('{said}', file=sys.stderr)\nsys.exit(1)\n")
     argv = [sys.executable, "-m", "pytest", "-c", "pyproject.toml", "--rootdir", str(tmp_path), "-n0", str(tmp_path)]
-    result = subprocess.run([*argv, "-p", "tests.conftest"], cwd=ROOT, capture_output=True, text=True, check=False)
+    alone = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+    argv += ["-p", "tests.conftest"]
+    result = subprocess.run(argv, cwd=ROOT, env=alone, capture_output=True, text=True, check=False)
     assert (result.returncode, result.stderr.strip()) == (4, f"ERROR: {said}")
 
 
