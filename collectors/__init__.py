@@ -69,6 +69,7 @@ SOURCES = (
     "zfs.pool_settings",
     "ceph.rbd",
     "ceph.cluster",
+    "ceph.cluster_log",
     "ceph.osds",
     "ceph.df_text",
     "ceph.local",

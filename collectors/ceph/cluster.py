@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct, structs
 
 from sdstop.collectors.ceph import answers as ceph
-from sdstop.collectors.ceph import blocking, printed
+from sdstop.collectors.ceph import blocking, health_text, status_text
 from sdstop.collectors.ceph.answers import CephStatus
 from sdstop.collectors.ceph.health import Check
 from sdstop.collectors.ceph.local import folders
@@ -32,7 +32,7 @@ from sdstop.collectors.ceph.tool import (
 )
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.evidence import command_key
-from sdstop.core.host import Host, TimedOut, Unreadable
+from sdstop.core.host import Host, Malformed, TimedOut, Unreadable
 from sdstop.core.model import Reading
 from sdstop.readings.cluster import Cluster, ClusterNode
 from sdstop.readings.rebuild import Rebuild
@@ -60,7 +60,13 @@ def read(host: Host) -> Iterable[Reading]:
         key, text = query_monitors(host, ceph.STATUS, answers.get("status"))
     except MonitorsUnreachable as error:
         return _unanswered(host, error.key)
-    whole = printed.status_of(text)
+    try:
+        whole = status_text.status_of(text)
+    except Malformed as error:
+        if "health" not in answers:
+            raise
+        host.defect(key, str(error))
+        return _of_health(host, answers["health"])
     said = _with_mutes(host, answers, whole.status)
     name = name_of(said.fsid)
     for reason in filter(None, (whole.defect, *_defects(said))):
@@ -81,21 +87,22 @@ def _is_current(said: CephStatus) -> bool:
 
 def _checks(host: Host, answers: Mapping[str, str], said: CephStatus, name: str, key: str) -> Iterator[CephCheck]:
     """Yield the active checks, with the things that they name if the detailed answer has the same check."""
-    none = printed.PrintedHealth("", ())
+    none = health_text.PrintedHealth("", ())
     wanted = said.checks or "health" in answers
-    detailed = parsed_or(host, ceph.HEALTH, answers, "health", printed.health_of, none) if wanted else none
+    detailed = parsed_or(host, ceph.HEALTH, answers, "health", health_text.health_of, none) if wanted else none
     named = {check.code: check for check in detailed.checks}
     origin = key_of(ceph.HEALTH, answers.get("health"))
     if said.health == "HEALTH_OK" and detailed.word in {"HEALTH_WARN", "HEALTH_ERR"}:
         host.defect(origin, f"{detailed.word}, and {said.health} in {key}", name)
-        yield from (_check(check, check.details, name, origin) for check in detailed.checks)
+        yield from (check_row(check, check.details, name, origin) for check in detailed.checks)
     for check in said.checks:
         more = named.get(check.code)
         details = check.details if more is None else more.details
-        yield _check(check, details, name, key if more is None else origin)
+        yield check_row(check, details, name, key if more is None else origin)
 
 
-def _check(check: Check, details: Sequence[str], cluster: str, origin: str) -> CephCheck:
+def check_row(check: Check, details: Sequence[str], cluster: str, origin: str) -> CephCheck:
+    """Return the row of a check, which `origin` shows; `details` are the lines about the things that it names."""
     return CephCheck(
         cluster=cluster,
         code=check.code,
@@ -106,7 +113,11 @@ def _check(check: Check, details: Sequence[str], cluster: str, origin: str) -> C
         message=check.message,
         details="\n".join(details) or None,
         origin=origin,
-        needle=f'"{check.code}"' if "json" in origin else check.message if check.message != printed.MUTED else "muted",
+        needle=f'"{check.code}"'
+        if "json" in origin
+        else check.message
+        if check.message != health_text.MUTED
+        else "muted",
     )
 
 
@@ -115,15 +126,15 @@ def _with_mutes(host: Host, answers: Mapping[str, str], said: CephStatus) -> Cep
 
     `ceph -s` prints the codes of mutes alone, also of those that outlive their check (sticky).
     """
-    if "health" not in answers or not any(check.message == printed.MUTED for check in said.checks):
+    if "health" not in answers or not any(check.message == health_text.MUTED for check in said.checks):
         return said
-    detailed = parsed_or(host, ceph.HEALTH, answers, "health", printed.health_of, printed.PrintedHealth("", ()))
+    detailed = parsed_or(host, ceph.HEALTH, answers, "health", health_text.health_of, health_text.PrintedHealth("", ()))
     if not detailed.coded or detailed.defect:
         return said
     own = {check.code: check for check in detailed.checks}
     kept = tuple(
-        structs.replace(own[check.code], details=()) if check.message == printed.MUTED else check
-        for check in said.checks if check.message != printed.MUTED or check.code in own
+        structs.replace(own[check.code], details=()) if check.message == health_text.MUTED else check
+        for check in said.checks if check.message != health_text.MUTED or check.code in own
     )  # fmt: skip
     return structs.replace(said, checks=kept)
 
@@ -131,7 +142,7 @@ def _with_mutes(host: Host, answers: Mapping[str, str], said: CephStatus) -> Cep
 def _of_health(host: Host, name: str) -> list[Reading]:
     """Return the rows of a recorded `ceph health detail` without a status."""
     key = f"cmd:{name}" if " " in name else f"slug:{name}"
-    said = printed.health_of(recorded_text(host, name))
+    said = health_text.health_of(recorded_text(host, name))
     fsid = configured(host)[0]
     cluster = name_of(fsid) if fsid else KIND
     if said.defect:
@@ -144,7 +155,7 @@ def _of_health(host: Host, name: str) -> list[Reading]:
             replicas_up=None, tolerates=None, nodes=None, nodes_up=None, capacity=None, used=None, spare=None,
             degraded=None, failed=None, says="; ".join(words) or None, origin=key, needle=said.word,
         ),
-        *(_check(check, check.details, cluster, key) for check in said.checks),
+        *(check_row(check, check.details, cluster, key) for check in said.checks),
     ]  # fmt: skip
 
 
@@ -399,9 +410,9 @@ CEPH = Collector(
         ),
         Command(ceph.MONITOR, "state of a monitor of this node, if no monitor answers", "root, or group ceph"),
         Need(f"list:{LOCAL}*", "monitors of this node"),
-        Need("cmd:ceph *", "answers recorded by other tools, also as text", redact=printed.without_names),
+        Need("cmd:ceph *", "answers recorded by other tools, also as text", redact=status_text.without_names),
     ),
     PACE,
     deadline=3 * DEADLINE + 3,
-    forms=(printed.STATUS, printed.HEALTH, printed.STATUS_JSON, printed.HEALTH_JSON),
+    forms=(status_text.STATUS, health_text.HEALTH, status_text.STATUS_JSON, health_text.HEALTH_JSON),
 )

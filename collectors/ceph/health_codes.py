@@ -1,7 +1,8 @@
 """Codes of Ceph's health checks by their messages: `ceph -s` prints the messages alone.
 
 Messages: src/mon/HealthMonitor.cc, src/mon/PGMap.cc (get_health_checks), src/osd/OSDMap.cc (check_health),
-src/mds/FSMap.cc, src/mds/MDSMap.cc, src/mgr and src/pybind/mgr of Ceph 12 to 19.
+src/mds/FSMap.cc, src/mds/MDSMap.cc, src/mgr and src/pybind/mgr of Ceph 12 to 19; src/mon/PGMonitor.cc, OSDMonitor.cc
+and Monitor.cc (get_health) of Ceph 0.80 to 11, which had no codes.
 """
 
 from __future__ import annotations
@@ -111,7 +112,39 @@ _MESSAGES = (
     (r"\d+ stray host\(s\) with \d+ daemon\(s\) not managed by cephadm", "CEPHADM_STRAY_HOST"),
     (r"cephadm background work is paused", "CEPHADM_PAUSED"),
 )  # fmt: skip
-_CODES = tuple((expression(pattern), code) for pattern, code in _MESSAGES)
+_OLD_MESSAGES = (
+    (r"\d+ mons down, quorum", "MON_DOWN"),
+    (r"\d+/\d+ in osds are down", "OSD_DOWN"),
+    (r"\d+ near full osd\(s\)", "OSD_NEARFULL"),
+    (r"pool '.*' is full", "POOL_FULL"),
+    (r"\d+ pgs (?:are )?stuck (?:inactive|stale)|\d+ pgs (?:down|incomplete|peering|stale)$", "PG_AVAILABILITY"),
+    (r"\d+ pgs (?:inconsistent|repair)$", "PG_DAMAGED"),
+    (r"\d+ pgs backfill_toofull$", "PG_BACKFILL_FULL"),
+    (r"\d+ pgs (?:stuck )?(?:degraded|undersized)$|recovery \d+/\d+ objects degraded", "PG_DEGRADED"),
+    (r"recovery \d+/\d+ unfound", "OBJECT_UNFOUND"),
+    (r"\d+ pgs (?:stuck unclean|recovering|recovery_wait|backfill_wait|backfilling|splitting)$", "OBJECT_MISPLACED"),
+    (r"recovery \d+/\d+ objects misplaced", "OBJECT_MISPLACED"),
+    (r"\d+ requests are blocked > \d+ sec|\d+ osds have (?:slow|blocked) requests", "REQUEST_SLOW"),
+    (r"\d+ unscrubbed pgs$", "PG_NOT_SCRUBBED"),
+    (r"pool \S+ pg_num \d+ > pgp_num \d+$", "SMALLER_PGP_NUM"),
+    (r"pool \S+ has many more objects per pg than average", "MANY_OBJECTS_PER_PG"),
+    (r"'.*' at/near target max", "CACHE_POOL_NEAR_FULL"),
+    (r"mds cluster is degraded", "FS_DEGRADED"),
+)
+"""Messages up to Ceph 11. Groups that are not clean, but neither degraded nor unavailable, are being moved."""
+_OLD_DETAILS = (
+    (r"\d+ ops are blocked > |osd\.\d+ has blocked requests|\d+ osds have slow", "REQUEST_SLOW"),
+    (r"osd\.\d+ is near full", "OSD_NEARFULL"),
+    (r"osd\.\d+ is full", "OSD_FULL"),
+    (r"osd\.\d+ is down", "OSD_DOWN"),
+    (r"mon\.\S+ .*\bis down", "MON_DOWN"),
+    (r"pg \S+ is .*\binconsistent\b", "PG_DAMAGED"),
+    (r"pg \S+ is .*\b(?:down|incomplete|peering|stale|inactive)\b", "PG_AVAILABILITY"),
+    (r"pg \S+ is .*\b(?:degraded|undersized)\b", "PG_DEGRADED"),
+)
+"""Lines of `ceph health detail` up to Ceph 11 by the check that they belong to."""
+_CODES = tuple((expression(pattern), code) for pattern, code in (*_MESSAGES, *_OLD_MESSAGES))
+_DETAILS = tuple((expression(pattern), code) for pattern, code in _OLD_DETAILS)
 
 
 def code_of(message: str) -> str:
@@ -124,6 +157,14 @@ def code_of(message: str) -> str:
         if found is not None:
             return code or f"OSD_{found['kind'].upper()}_DOWN"
     return UNKNOWN
+
+
+def code_of_detail(line: str) -> str:
+    """Return the code of the check to which a detail without a code belongs (up to Ceph 11), "" if unknown.
+
+    1 ops are blocked > 1048.58 sec on osd.2        REQUEST_SLOW
+    """
+    return next((code for pattern, code in _DETAILS if pattern.match(line)), "")
 
 
 def severities(overall: str, found: list[tuple[str, str]]) -> list[str]:

@@ -13,7 +13,8 @@ from msgspec.structs import replace
 
 from sdstop.collectors.ceph import answers
 from sdstop.collectors.ceph.answers import Osd
-from sdstop.collectors.ceph.printed import is_json, size_of
+from sdstop.collectors.ceph.health_text import is_json
+from sdstop.collectors.ceph.status_text import size_of
 from sdstop.core.expression import expression
 from sdstop.core.form import Form
 from sdstop.core.host import Malformed

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from sdstop.collectors.ceph import answers as ceph
-from sdstop.collectors.ceph import osd_map, osd_perf, osd_tables, printed
+from sdstop.collectors.ceph import health_text, osd_map, osd_perf, osd_tables, status_text
 from sdstop.collectors.ceph.answers import Osd
 from sdstop.collectors.ceph.health import Check
 from sdstop.collectors.ceph.local import HOSTNAME, KIND, MOUNTS, local_osds
@@ -169,10 +169,10 @@ def _recorded_checks(host: Host, answers: Mapping[str, str]) -> tuple[Check, ...
     if "health" not in answers:
         return none
     try:
-        checks = printed.health_of(recorded_text(host, answers["health"])).checks
+        checks = health_text.health_of(recorded_text(host, answers["health"])).checks
         if "status" not in answers:
             return checks
-        said = printed.status_of(recorded_text(host, answers["status"])).status
+        said = status_text.status_of(recorded_text(host, answers["status"])).status
     except TimedOut:
         raise
     except Unreadable:
@@ -194,7 +194,7 @@ def _cluster_name(
     fsid = dump.fsid
     if fsid is None and "status" in answers:
         try:
-            fsid = printed.status_of(recorded_text(host, answers["status"])).status.fsid
+            fsid = status_text.status_of(recorded_text(host, answers["status"])).status.fsid
         except TimedOut:
             raise
         except Unreadable:
@@ -387,7 +387,7 @@ CEPH_OSDS = Collector(
         Command(ceph.RULES, "failure domains of pools", _WHO),
         Command(ceph.USAGE, "use of pools", _WHO),
         Need("cmd:ceph osd perf*", "write latency of OSDs, as text", redact=osd_perf.only_numbers),
-        Need("cmd:ceph *", "answers recorded by other tools, also as text", redact=printed.without_names),
+        Need("cmd:ceph *", "answers recorded by other tools, also as text", redact=status_text.without_names),
         Need("cmd:ceph-volume *", "disks of OSDs", redact=ceph.without_names),
         Need(f"list:{LOCAL}*", "OSDs of this node"),
         Need(f"{LOCAL}/*/ceph_fsid", "cluster ID of an OSD"),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from sdstop.collectors.ceph import answers as ceph
-from sdstop.collectors.ceph import osd_tables, printed
+from sdstop.collectors.ceph import health_text, osd_tables, status_text
 from sdstop.core.evidence import command_key
 from sdstop.core.expression import expression
 from sdstop.core.form import outputs
@@ -27,8 +27,8 @@ T = TypeVar("T")
 _IDENTITY = expression(rb"^\s*(?:fsid|mon[ _]host|mon[ _]initial[ _]members)\s*=.*$", re.MULTILINE)
 _ADDRESS = expression(r"\[[^\]]*v[12]:[^\]]*\](?!:)|[^\s,;]+")
 _FORMS = {
-    "status": (printed.STATUS_JSON, printed.STATUS),
-    "health": (printed.HEALTH_JSON, printed.HEALTH),
+    "status": (status_text.STATUS_JSON, status_text.STATUS),
+    "health": (health_text.HEALTH_JSON, health_text.HEALTH),
     "tree": (osd_tables.TREE_JSON, osd_tables.TREE),
     "fill": (osd_tables.FILL,),
     "places": (osd_tables.PLACES_JSON, osd_tables.PLACES),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sdstop.capture.reader import open_capture
 from sdstop.collectors import BUILTIN
-from sdstop.collectors.ceph import osd_tables, printed
+from sdstop.collectors.ceph import health_text, osd_tables, status_text
 from sdstop.collectors.ceph.answers import Osd
 from sdstop.collectors.ceph.cluster import CEPH
 from sdstop.collectors.ceph.health_codes import UNKNOWN, code_of, severities
@@ -24,6 +24,7 @@ from sdstop.core.session import Session
 from sdstop.readings.cluster import Cluster
 from sdstop.rules import RULES
 from tests.clusters.scenario import RECORDED
+from tests.fixtures import FIXTURES
 from tests.nodes import ceph_text
 
 STATUS, HEALTH = "cmd:ceph --connect-timeout 5 status -f json", "cmd:ceph --connect-timeout 5 health detail -f json"
@@ -57,7 +58,7 @@ def test_the_text_of_a_recorded_state_gives_the_findings_of_its_json(path: Path)
     if TREE in exact:
         text["cmd:ceph osd df tree"] = ceph_text.tree(exact[TREE])
     assert judged(text) == judged(exact)
-    assert printed.status_fault(text["cmd:ceph -s"]) == ""
+    assert status_text.status_fault(text["cmd:ceph -s"]) == ""
 
 
 def test_the_captures_are_those_of_the_lab() -> None:
@@ -97,7 +98,7 @@ LUMINOUS = """\
 
 
 def test_version_12_prints_other_units_and_no_ages() -> None:
-    whole = printed.status_of(LUMINOUS)
+    whole = status_text.status_of(LUMINOUS)
     said = whole.status
     assert whole.defect == ""
     assert (said.monitors, said.quorum, said.manager) == (3, ("vol1", "vol2"), True)
@@ -115,7 +116,7 @@ def test_a_status_that_ends_early_is_not_complete(lines: int) -> None:
     text = "\n".join(LUMINOUS.splitlines()[:lines]) + "\n"
     whole = len(LUMINOUS[: LUMINOUS.index("  io:")].splitlines())
     try:
-        said = printed.status_of(text)
+        said = status_text.status_of(text)
     except Malformed:
         assert lines < 3
         return
@@ -123,11 +124,60 @@ def test_a_status_that_ends_early_is_not_complete(lines: int) -> None:
     assert bool(said.defect) or counted or lines >= whole - 1
 
 
+JEWEL = (FIXTURES / "texts/ceph/status-10.txt").read_text().partition("# ceph -s\n")[2].partition("# ceph health")[0]
+
+
+def test_version_10_prints_maps_and_messages_without_codes() -> None:
+    whole = status_text.status_of(JEWEL)
+    said = whole.status
+    assert whole.defect == ""
+    assert (said.fsid[:8], said.monitors, said.quorum) == ("4c0d7a1e", 3, ("store1", "store2", "store3"))
+    assert (said.osds, said.osds_up, said.osds_in, said.pgs, said.counted) == (24, 23, 24, 512, 512)
+    assert (said.degraded, said.degraded_total, said.objects, said.used) == (1312, 40596, 13532, 155 << 30)
+    assert (said.reads, said.writes, said.read) == (159.0, 177.0, 2238 * 1024.0)
+    assert [check.code for check in said.checks] == ["PG_DEGRADED", "OBJECT_MISPLACED", "REQUEST_SLOW", "OSD_DOWN"]
+
+
+def test_up_to_version_9_the_health_is_one_line() -> None:
+    lines = JEWEL.splitlines(keepends=True)
+    messages = "; ".join(line.strip() for line in lines[2:8])
+    one = [lines[0], f"     health HEALTH_WARN {messages}\n", f"{lines[8].rstrip()}, {lines[9].lstrip()}", *lines[10:]]
+    assert status_text.status_of("".join(one)) == status_text.status_of(JEWEL)
+
+
+@pytest.mark.parametrize("lines", range(1, len(JEWEL.splitlines()) - 1))
+def test_a_status_of_version_10_that_ends_early_is_not_complete(lines: int) -> None:
+    try:
+        said = status_text.status_of("".join(JEWEL.splitlines(keepends=True)[:lines]))
+    except Malformed:
+        assert lines < 2
+        return
+    assert said.defect or said.status.counted != said.status.pgs
+
+
+def test_a_status_of_version_10_keeps_what_is_judged_when_it_is_redacted() -> None:
+    kept = status_text.without_names(JEWEL.encode())
+    assert b"192.0.2" not in kept
+    assert status_text.status_of(kept.decode()) == status_text.status_of(JEWEL)
+
+
+def test_a_health_without_a_status_that_is_understood_still_counts() -> None:
+    found = judged({"cmd:ceph -s": "cluster of the next century\n", "cmd:ceph health detail": NAUTILUS})
+    assert ("warning", "ceph-health", "ceph/POOL_NEARFULL") in {each[:3] for each in found}
+
+
+@pytest.mark.parametrize(("seconds", "severity"), [("32.768", "warning"), ("65.536", "critical")])
+def test_the_longest_wait_in_the_details_decides(seconds: str, severity: str) -> None:
+    text = f"HEALTH_WARN 3 requests are blocked > 32 sec\n3 ops are blocked > {seconds} sec on osd.4\n"
+    found = judged({"cmd:ceph health detail": text})
+    assert (severity, "ceph-health", "ceph/REQUEST_SLOW") in {each[:3] for each in found}
+
+
 def test_a_muted_check_without_details_is_not_known_to_be_active() -> None:
     text = LUMINOUS.replace(
         "            6 osds down", "            (muted: OSD_FULL(4w) POOL_FULL)\n            6 osds down"
     )
-    muted = {check.code: check for check in printed.status_of(text).status.checks if check.muted}
+    muted = {check.code: check for check in status_text.status_of(text).status.checks if check.muted}
     assert muted.keys() == {"OSD_FULL", "POOL_FULL"}
     detail = (
         "HEALTH_WARN 6 osds down; (muted: OSD_FULL(4w) POOL_FULL)\n[WRN] OSD_DOWN: 6 osds down\n    osd.1 is down\n"
@@ -189,7 +239,7 @@ POOL_NEARFULL 2 pool(s) nearfull
 
 
 def test_details_of_version_14_have_no_severities() -> None:
-    said = printed.health_of(NAUTILUS)
+    said = health_text.health_of(NAUTILUS)
     assert [(check.code, check.severity, check.details) for check in said.checks] == [
         ("OSD_NEARFULL", "HEALTH_WARN", ("osd.3 is near full",)),
         ("POOL_NEARFULL", "HEALTH_WARN", ("pool 'a' is nearfull", "pool 'b' is nearfull")),
@@ -198,7 +248,7 @@ def test_details_of_version_14_have_no_severities() -> None:
 
 
 def test_checks_that_are_listed_and_not_shown_are_kept_and_noted() -> None:
-    said = printed.health_of(NAUTILUS.partition("POOL_NEARFULL 2")[0])
+    said = health_text.health_of(NAUTILUS.partition("POOL_NEARFULL 2")[0])
     assert [check.code for check in said.checks] == ["OSD_NEARFULL", "POOL_NEARFULL"]
     assert said.defect == "lists 2 checks, ends after 1"
 
@@ -279,13 +329,15 @@ LINES = st.lists(st.sampled_from((LUMINOUS + NAUTILUS + TABLE).splitlines()) | s
 
 @given(LINES.map("\n".join))
 def test_no_text_raises_anything_else(text: str) -> None:
-    for parse in (printed.status_of, printed.health_of, osd_tables.tree_of):
+    for parse in (status_text.status_of, health_text.health_of, osd_tables.tree_of):
         try:
             parse(text)
         except Malformed:
             continue
-    assert isinstance(printed.status_fault(text) + osd_tables.tree_fault(text), str)
-    assert printed.without_names(printed.without_names(text.encode())) == printed.without_names(text.encode())
+    assert isinstance(status_text.status_fault(text) + osd_tables.tree_fault(text), str)
+    assert status_text.without_names(status_text.without_names(text.encode())) == status_text.without_names(
+        text.encode()
+    )
 
 
 def test_redaction_keeps_no_word_that_no_reading_has() -> None:
@@ -293,6 +345,6 @@ def test_redaction_keeps_no_word_that_no_reading_has() -> None:
         "mds-65bb45dffc", "secret3"
     )
     text = text.replace("mon vol1 is low", "mon secret4 is low")
-    kept = printed.without_names(text.encode())
+    kept = status_text.without_names(text.encode())
     assert b"secret" not in kept
-    assert printed.status_of(kept.decode()).status.pgs == 182
+    assert status_text.status_of(kept.decode()).status.pgs == 182

@@ -123,3 +123,11 @@ GOOD = packed([b"sda 5 6\n", b"sda 6 8\n", b"sda 7 9\n"])[0]
 def test_damage_is_noticed(bad: Versions) -> None:
     with pytest.raises(Damaged):
         read([bad])
+
+
+@pytest.mark.parametrize("first", [b"0 9 9\n", b"9 0 9\n", b"9 9 0\n", b"0 0 0\n"])
+def test_a_number_below_zero_is_damage(first: bytes) -> None:
+    (run,) = packed([b"9 9 9\n", b"8 8 8\n", b"7 7 7\n"])
+    assert replace(run, first=b"3 5 7\n").some([1]) == [b"2 4 6\n"]
+    with pytest.raises(Damaged):
+        replace(run, first=first).some([1])

@@ -16,6 +16,7 @@ from sdstop.collectors.ceph.health import (
     osds_in,
     pools_in,
 )
+from sdstop.collectors.ceph.health_codes import UNKNOWN
 from sdstop.collectors.ceph.readings import CephCheck, CephPool
 from sdstop.core.advice import run
 from sdstop.core.expression import expression
@@ -24,7 +25,7 @@ from sdstop.core.history import Window
 
 HUNG = 60.0
 """Seconds for which a request is blocked that make slow requests critical."""
-_BLOCKED = expression(r"blocked for (\d+) sec")
+_BLOCKED = expression(r"\bblocked (?:for|>) (\d{1,12})(?:\.\d+)? sec|\bblocked requests > (\d{1,12})(?:\.\d+)? sec")
 _DAEMONS = expression(r"(?<!\()\b(?:mon|mds|mgr)\.[A-Za-z0-9_-]+")
 """Daemons, not the ranks of metadata servers in mds.a(mds.0)."""
 _NAMED = expression(r"\bdaemon ([A-Za-z0-9_][A-Za-z0-9_.-]{0,99}) on ")
@@ -89,7 +90,7 @@ def _of_damage(check: CephCheck, known: Effect) -> Effect:
 
 
 def _by_severity(check: CephCheck) -> Effect:
-    title = check.code.replace("_", " ")[:40]
+    title = "HEALTH CHECK" if check.code.startswith(UNKNOWN) else check.code.replace("_", " ")[:40]
     if check.severity == "HEALTH_ERR":
         return Effect(CRITICAL, Damage.AVAILABILITY, title, "Ceph reports it as an error.", (DETAIL,))
     return Effect(WARNING, Damage.REDUNDANCY, title, "Ceph reports it as a warning.", (DETAIL,))
@@ -137,8 +138,9 @@ def _unset_names(flags: frozenset[str]) -> Iterator[str]:
 
 
 def _blocked(check: CephCheck) -> float:
-    found = _BLOCKED.search(check.message)
-    return float(found[1]) if found is not None and len(found[1]) < 10 else 0.0
+    """Return the seconds for which the oldest request is blocked, at least; 0 if that is not printed."""
+    found = (float(one or other) for line in check.lines for one, other in _BLOCKED.findall(line))
+    return max(found, default=0.0)
 
 
 def explained(window: Window, cluster: str, codes: Iterable[str], severity: Severity) -> tuple[str, ...]:

@@ -1,8 +1,7 @@
-"""Answers of Ceph's tool as it prints them for people: `ceph -s` and `ceph health detail` (tables: osd_tables.py).
+"""Status of a cluster as `ceph -s` prints it for people (tables: osd_tables.py).
 
-Formats: src/mon/Monitor.cc (get_cluster_status), src/mon/HealthMonitor.cc (get_health_status), src/mon/PGMap.cc
-(print_summary), src/osd/OSDMap.cc (print_summary) of Ceph 12 to 19.
-Each function reads the JSON form, too, and returns the same. Numbers of the text form are rounded to three digits.
+Formats: src/mon/Monitor.cc (get_cluster_status), src/mon/PGMap.cc and src/osd/OSDMap.cc (print_summary) of Ceph 0.80 to
+19. The JSON form is read, too, and gives the same. Numbers of the text form are rounded to three digits.
 """
 
 from __future__ import annotations
@@ -11,22 +10,16 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from sdstop.collectors.ceph import answers
 from sdstop.collectors.ceph.answers import CephStatus
-from sdstop.collectors.ceph.health import MOST_DETAILS, Check
-from sdstop.collectors.ceph.health_codes import UNKNOWN, code_of, severities
+from sdstop.collectors.ceph.health_text import WORDS, is_json, messages_of
 from sdstop.core.expression import expression
 from sdstop.core.form import Form
 from sdstop.core.host import Malformed
 from sdstop.core.wording import own_words
 
-_JSON = expression(r"^\s*\{", re.MULTILINE)
-_WORDS = r"HEALTH_(?:OK|WARN|ERR)"
 _SECTIONS = frozenset({"cluster", "services", "task status", "data", "io", "progress"})
-_MUTED = expression(r"\(muted: (?P<codes>[A-Z0-9_]+(?:\([^)]*\))?(?: [A-Z0-9_]+(?:\([^)]*\))?)*)\)")
-_MUTED_CODE = expression(r"([A-Z][A-Z0-9_]+)(?:\([^)]*\))?")
 _MONITORS = expression(r"(\d{1,6}) daemons?, quorum (\S+)")
 _OSDS = expression(r"(\d{1,9}) osds: (\d{1,9}) up(?: \([^)]*\))?, (\d{1,9}) in\b")
 _POOLS = expression(r"\d{1,9} pools, (\d{1,12}) pgs")
@@ -39,13 +32,6 @@ _RATE = expression(r"(\d[\d.]*) ?([kKMGTPE]?)(?:i?B)?(/s| ?op/s)(?: (rd|wr))?")
 _BYTES = expression(r"(\d{1,18}(?:\.\d{1,6})?) ?([kKMGTPE]?)(?:iB|B|bytes)?", re.ASCII)
 _POWERS = " kMGTPE"
 _MOST = 1 << 63
-MUTED = "muted; whether it is active is not shown"
-"""Message of a check of which only the code is printed."""
-
-
-def is_json(text: str) -> bool:
-    """Return whether an answer is JSON; other lines may precede it."""
-    return _JSON.search(text) is not None
 
 
 def size_of(word: str) -> int | None:
@@ -99,13 +85,14 @@ def status_of(text: str) -> ParsedStatus:
             client:   55 MiB/s wr, 0 op/s rd, 438 op/s wr
             recovery: 1.2 MiB/s, 9 objects/s
 
-    Rates and counts that are zero are not printed. Raises Malformed without a health.
+    Rates and counts that are zero are not printed. `_old_entries` shows the form up to Ceph 11. Raises Malformed
+    without a health.
     """
     if is_json(text):
         return ParsedStatus(answers.parse_status(text))
-    said = dict(_entries(text))
+    said = dict(_old_entries(text) if _OLD.search(text) else _entries(text))
     health = " ".join(said.get("health", [])[:1])
-    word = re.match(_WORDS, health)
+    word = re.match(WORDS, health)
     if word is None or not _first(said, "id"):
         raise Malformed(f"ceph status: no health, or no id: {text.strip()[:60]!r}")
     lines = [health[word.end() :].strip(), *said["health"][1:]]
@@ -119,7 +106,7 @@ def status_of(text: str) -> ParsedStatus:
     status = CephStatus(
         fsid=_first(said, "id") or "unknown",
         health=word[0],
-        checks=_messages(word[0], lines),
+        checks=messages_of(word[0], lines),
         monitors=int(monitors[1]) if monitors else None,
         quorum=tuple(monitors[2].rstrip(",").split(",")) if monitors and monitors[2] else (),
         release=None,
@@ -211,6 +198,61 @@ def _entries(text: str) -> Iterator[tuple[str, list[str]]]:
         yield _ASTRAY, [astray]
 
 
+_OLD = expression(r"^ *cluster ([0-9a-f]{8}-[0-9a-f-]{27}) *\n *health (?=HEALTH_)", re.MULTILINE)
+_OLD_MAP = expression(r"(?:monmap|osdmap|mdsmap|fsmap|pgmap) (?:[ev]\d|.*\bepoch\b)|mgr |election epoch |flags ")
+"""Beginning of a line that is not a message of the health."""
+_OLD_MONITORS = expression(r"monmap e\d+: (\d{1,6}) mons? at \{[^\n]*\},?\s+election epoch \d+, quorum [\d,]+ (\S+)")
+_OLD_OSDS = expression(r"osdmap e\d+: (\d[^\n]*)")
+_OLD_GROUPS = expression(r"pgmap v\d+: (\d{1,12}) pgs, (\d{1,9}) pools, (.+) data, (\d[\d.]*) ?([kMGTPE]?)objects")
+
+
+def _old_entries(text: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the entries of a status of Ceph 0.80 to 11, as newer versions name and print them.
+
+            cluster 9ef6b84f-2707-4446-8e35-378e7c01af27
+             health HEALTH_WARN
+                    2 pgs degraded
+                    recovery 5/115 objects degraded (4.348%)
+             monmap e1: 3 mons at {a=192.0.2.1:6789/0,b=192.0.2.2:6789/0,c=192.0.2.3:6789/0}
+                    election epoch 100, quorum 0,1,2 a,b,c
+             osdmap e3999: 24 osds: 23 up, 24 in; 2 remapped pgs
+                    flags sortbitwise,require_jewel_osds
+              pgmap v99757124: 600 pgs, 1 pools, 1966 GB data, 531 kobjects
+                    5409 GB used, 39161 GB / 44570 GB avail
+                    5/115 objects degraded (4.348%)
+                         598 active+clean
+                           2 active+degraded
+        recovery io 10240 kB/s, 3 objects/s
+          client io 22383 B/s rd, 3574 kB/s wr, 159 op/s rd, 177 op/s wr
+
+    Up to 0.94 the messages of the health are in one line, and the quorum is in that of the monitors.
+    """
+    found = _OLD.search(text)
+    if found is None:
+        return
+    yield "id", [found[1]]
+    lines = [line.strip() for line in text[found.end() :].splitlines() if line.strip()]
+    end = next((place for place, line in enumerate(lines) if _OLD_MAP.match(line)), len(lines))
+    word, _, rest = lines[0].partition(" ")
+    yield "health", [word, *(part for line in (rest, *lines[1:end]) for part in re.split(r"; (?=\S)", line) if part)]
+    if monitors := _OLD_MONITORS.search(text):
+        yield "mon", [f"{monitors[1]} daemons, quorum {monitors[2]}"]
+    if osds := _OLD_OSDS.search(text):
+        yield "osd", [osds[1]]
+    groups: list[str] = []
+    for line in lines[end:]:
+        if counts := _OLD_GROUPS.fullmatch(line):
+            yield "pools", [f"{counts[2]} pools, {counts[1]} pgs"]
+            yield "objects", [f"{counts[4]}{counts[5]} objects, {counts[3]}"]
+        elif _USAGE.fullmatch(line):
+            yield "usage", [line]
+        elif " io " in line:
+            yield line.split()[0], [line.partition(" io ")[2]]
+        elif re.match(r"\d", line):
+            groups.append(re.sub(r"^(\d+/\d+) unfound", r"\1 objects unfound", line))
+    yield "pgs", groups
+
+
 _ASTRAY = "?"
 _MESSAGE = 8
 """Columns between `health:` and the messages below."""
@@ -263,115 +305,17 @@ def _rates(line: str) -> dict[str, float]:
     return found
 
 
-def _messages(overall: str, lines: Sequence[str]) -> tuple[Check, ...]:
-    """Return the checks of messages without codes, and those that are muted, of which only the codes are printed."""
-    lines = _closed(lines)
-    muted = [code for line in lines for found in _MUTED.finditer(line) for code in _MUTED_CODE.findall(found["codes"])]
-    messages = [message for line in lines if (message := _MUTED.sub("", line).strip().rstrip(";").strip())]
-    messages = [] if overall == "HEALTH_OK" else messages
-    codes = [code_of(message) for message in messages]
-    told = severities(overall, list(zip(codes, messages, strict=True)))
-    found: dict[str, Check] = {}
-    for code, message, severity in zip(codes, messages, told, strict=True):
-        number = re.match(r"(\d{1,9}) ", message)
-        own = code
-        while own in found and code == UNKNOWN:
-            own = f"{UNKNOWN}_{len(found) + 1}"
-        found[own] = Check(own, severity, message, muted=False, count=int(number[1]) if number else None)
-    for code in muted:
-        found.setdefault(code, Check(code, "HEALTH_WARN", MUTED, muted=True))
-    return tuple(found.values())
-
-
-def _closed(lines: Sequence[str]) -> list[str]:
-    """Return the lines; a list of muted checks that was wrapped is one line."""
-    found: list[str] = []
-    for line in lines:
-        if found and "(muted:" in found[-1] and found[-1].count("(") > found[-1].count(")"):
-            found[-1] = f"{found[-1]} {line.strip()}"
-        else:
-            found.append(line)
-    return found
-
-
-class PrintedHealth(Struct, frozen=True):
-    """The overall health and its checks; `coded` is whether their codes were printed, `defect` as in ParsedStatus."""
-
-    word: str
-    checks: tuple[Check, ...]
-    coded: bool = True
-    defect: str = ""
-
-
-_CHECK = expression(
-    r"(?P<muted>\(MUTED[^)]*\) )?(?:\[(?P<severity>WRN|ERR|OK|UNKNOWN)\] )?(?P<code>[A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+)"
-    r"(?P<colon>:)?(?: (?P<message>.*))?"
-)
-_SEVERITIES = {"WRN": "HEALTH_WARN", "ERR": "HEALTH_ERR", "OK": "HEALTH_OK"}
-
-
-def health_of(text: str) -> PrintedHealth:
-    """Return the answer of `ceph health detail`, or of `ceph health`, which has no codes.
-
-        HEALTH_WARN 1 osds down; 1 host (1 osds) down; (muted: POOL_NO_REDUNDANCY)
-        [WRN] OSD_DOWN: 1 osds down
-            osd.2 (root=default,host=node2) is down
-        (MUTED ttl 57m, STICKY) [WRN] POOL_NO_REDUNDANCY: 1 pool(s) have no replicas configured
-            pool 'scratch' has no replicas configured
-
-    Up to Ceph 14 a check is printed as `OSD_DOWN 1 osds down`. Raises Malformed without a health.
-    """
-    if is_json(text):
-        said = answers.as_object(text, "ceph health")
-        return PrintedHealth(
-            str(said.get("status") or said.get("overall_status") or "unknown"), answers.parse_health(text)
-        )
-    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
-    start = next((place for place, line in enumerate(lines) if re.match(rf"\s*{_WORDS}\b", line)), None)
-    if start is None:
-        raise Malformed(f"ceph health: no health: {text.strip()[:60]!r}")
-    head = lines[start].strip()
-    word, _, rest = head.partition(" ")
-    listed = _messages(word, re.split(r"; (?=\S)", rest.strip()))
-    found = _detailed(word, lines[start + 1 :])
-    if not found:
-        return PrintedHealth(word, listed, coded=not listed)
-    known = {check.message for check in found} | {check.code for check in found}
-    missing = [check for check in listed if check.message not in known and check.code not in known]
-    active = [check for check in missing if not check.muted]
-    defect = f"lists {len(listed)} checks, ends after {len(found)}" if active else ""
-    return PrintedHealth(word, (*found, *active), defect=defect)
-
-
-def _detailed(overall: str, lines: Sequence[str]) -> list[Check]:
-    found: list[Check] = []
-    bare: list[bool] = []
-    margin = min((len(line) - len(line.lstrip()) for line in lines), default=0)
-    for line in lines:
-        if re.match(_WORDS, line.strip()):
-            break  # another health
-        indent = len(line) - len(line.lstrip())
-        check = _CHECK.fullmatch(line.strip()) if indent == margin else None
-        if check is not None:
-            severity = _SEVERITIES.get(check["severity"] or "", "")
-            message = (check["message"] or "").strip()
-            number = re.match(r"(\d{1,9}) ", message)
-            found.append(
-                Check(
-                    check["code"], severity, message, check["muted"] is not None, (), int(number[1]) if number else None
-                )
-            )
-            bare.append(not severity)
-        elif found and len(found[-1].details) < MOST_DETAILS:
-            found[-1] = replace(found[-1], details=(*found[-1].details, line.strip()))
-    told = severities(overall, [(check.code, check.message) for check in found])
-    return [
-        replace(check, severity=severity) if is_bare else check
-        for check, severity, is_bare in zip(found, told, bare, strict=True)
-    ]
-
-
 _PLAIN = expression(r"\s*(?:id|osd|pools|objects|usage|pgs|client|recovery|cache|cluster|services|data|io): ?.*")
+_LOGGED = expression(
+    r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*) (mon|osd|mds|mgr|client)\.\S+ (?:[^\[\]]{0,120} )?(\[[A-Z]{3}\]) "
+    r"((?:Health check (?:failed|update|cleared): |Cluster is now healthy|overall |slow request |Health detail: )?)"
+)
+"""Beginning of a line of the cluster log (cluster_log.py)."""
+_OLD_KEPT = expression(
+    r" *(?:cluster [0-9a-f-]{36}$|monmap e\d+: \d+ mons? at \{|election epoch \d|osdmap e\d|pgmap v\d"
+    r"|(?:client|recovery) io \d|[\d.]+ [kMGTP]?B used, )"
+)
+"""Lines of a status up to Ceph 11 that hold numbers, and the names of monitors, which readings have."""
 _SERVICE = expression(r"(\s*(?:mgr|mds|rgw|rbd-mirror|iscsi)):\s*(no daemons active)?.*")
 
 
@@ -387,8 +331,12 @@ def without_names(data: bytes) -> bytes:
         indent = line[: len(line) - len(line.lstrip())]
         if table or _PLAIN.fullmatch(line) or re.match(r"\s*mon: ", line) or _STATES.fullmatch(line.strip()):
             kept.append(line)
-        elif overall := re.fullmatch(rf"(\s*(?:health: )?{_WORDS})(.*)", line):
+        elif overall := re.fullmatch(rf"(\s*(?:health:? )?{WORDS})(.*)", line):
             kept.append(overall[1] + own_words(overall[2]))
+        elif logged := _LOGGED.match(line):
+            kept.append(f"{logged[1]} {logged[2]}.* {logged[3]} {logged[4]}{own_words(line[logged.end() :])}")
+        elif _OLD_KEPT.match(line):
+            kept.append(re.sub(r"\{[^}]*\}", "{*}", line))
         elif service := _SERVICE.fullmatch(line):
             kept.append(f"{service[1]}: {service[2] or '*(active)'}")
         else:
@@ -407,33 +355,18 @@ def status_fault(text: str) -> str:
 
 _EVENT = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S* \S+ \[(?:INF|WRN|ERR|DBG|SEC)\] .*"
 """Line that `ceph -w` prints below the status whenever something happens."""
-_CODE = r"[A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+"
-_MUTE = r"(?:\(MUTED[^\n]*\) )?"
-_VERSIONS = "Ceph 12 and later"
+_VERSIONS = "Ceph 0.80 and later"
 STATUS = Form(
     key="cmd:ceph -s",
-    first=r" *cluster:\n *id: +[0-9a-f-]{8}",
+    first=r" *cluster:\n *id: +[0-9a-f-]{8}| *cluster [0-9a-f]{8}-[0-9a-f-]{27} *\n *health HEALTH_",
     goes_on=rf" +.*|(?:{'|'.join(sorted(_SECTIONS))}):|{_EVENT}",
     reads="health and its checks, monitors, usage, placement groups, recovery, client I/O",
     versions=_VERSIONS,
     fault=status_fault,
 )
-HEALTH = Form(
-    key="cmd:ceph health detail",
-    first=rf"HEALTH_(?:WARN|ERR) \S[^\n]*\n{_MUTE}(?:\[(?:WRN|ERR)\] )?{_CODE}:? \S|HEALTH_OK(?: \(muted: [^\n]*\))?$",
-    goes_on=rf"{_MUTE}(?:\[(?:WRN|ERR)\] )?{_CODE}:? .*| {{2,}}\S.*",
-    reads="health checks, and the things they name",
-    versions=_VERSIONS,
-)
 STATUS_JSON = Form(
     key="cmd:ceph status -f json",
     first=r'\{\s*"fsid":\s*"[0-9a-f-]{36}",\s*"health":',
     reads=STATUS.reads,
-    versions=_VERSIONS,
-)
-HEALTH_JSON = Form(
-    key="cmd:ceph health detail -f json",
-    first=r'\{\s*(?:"status":\s*"HEALTH_\w+",\s*)?"checks":\s*\{',
-    reads=HEALTH.reads,
     versions=_VERSIONS,
 )
