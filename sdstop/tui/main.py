@@ -59,9 +59,8 @@ class Main(Screen[None]):
 
     def compose(self) -> ComposeResult:
         """Lay out the widgets, with the classes of the terminal's size: set later, all widgets are styled again."""
-        sizes = zip(self.app.size, (self.HORIZONTAL_BREAKPOINTS, self.VERTICAL_BREAKPOINTS), strict=True)
-        fitting = {max(point for point in points if point[0] <= size)[1]: True for size, points in sizes}
-        self.update_classes(fitting, update=False)
+        for size, points in zip(self.app.size, (self.HORIZONTAL_BREAKPOINTS, self.VERTICAL_BREAKPOINTS), strict=True):
+            self.update_classes(dict.fromkeys(self._get_breakpoint_classes(size, points or []), True), update=False)
         yield self.tiny
         yield self.status
         yield self.tabs
