@@ -1,6 +1,6 @@
 """Rules of one node, without their functions.
 
-Written by scripts/docs from the declarations themselves; a test fails when this file is not up to date.
+Written by scripts/docs from the declarations themselves; pytest stops while an entry differs from them.
 """
 
 from __future__ import annotations
