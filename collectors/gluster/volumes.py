@@ -127,13 +127,13 @@ def _processes(host: Host) -> tuple[dict[str, list[Process]], str]:
         return {}, str(error)
 
 
-def pool_of(peers: Sequence[Peer], silent: str, told: str | None = None) -> Cluster:
-    """Return the pool of this server and its peers; `told` is the key of the text that has them."""
+def pool_of(peers: Sequence[Peer], silent: str, key: str | None = None) -> Cluster:
+    """Return the pool of this server and its peers; `key` is that of a text that has them."""
     up = sum(peer.connected for peer in peers)
     well = up == len(peers) and all(peer.state in {_MEMBER, ""} for peer in peers)
     state = "connected" if well else "servers missing"
     row = _cluster(state, int(well), 1 + len(peers), 1 + up, silent or None)
-    return row if told is None else replace(row, origin=told, needle="Number of Peers")
+    return row if key is None else replace(row, origin=key, needle="Number of Peers")
 
 
 def _cluster(state: str, healthy: int, servers: int | None, up: int | None, says: str | None) -> Cluster:
