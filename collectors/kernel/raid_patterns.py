@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from sdstop.collectors.kernel.disk_patterns import SCSI
 from sdstop.collectors.kernel.message import Found, LogPlace, Pattern, pattern
 
 _PCI = r"(?P<dev>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d)"
-_SCSI = r"(?:sd|scsi) (?P<dev>\d{1,4}:\d{1,4}:\d{1,6}:\d{1,20}): (?:\[[a-z]\w{0,30}\] )?(?:tag#\d{1,6} )?"
 _SENSE = {"3": "sense-medium", "4": "sense-hardware", "b": "sense-aborted"}
 """Sense keys of failed commands (SPC-4)."""
 _CODES = {
@@ -63,10 +63,10 @@ PATTERNS = (
         r"out|Abort\(to be aborted DCMD opcode: 0x[0-9a-f]{1,8}\) is timed out)",
         "timeout",
     ),
-    pattern("megasas: RESET", _SCSI + r"megasas: RESET (?:-\d{1,20} )?cmd=[0-9a-f]{1,4}", "reset", LogPlace.SCSI),
+    pattern("megasas: RESET", SCSI + r"megasas: RESET (?:-\d{1,20} )?cmd=[0-9a-f]{1,4}", "reset", LogPlace.SCSI),
     pattern(
         "is requested due to IO timeout",
-        _SCSI + r"Controller reset is requested due to IO timeout",
+        SCSI + r"Controller reset is requested due to IO timeout",
         "timeout",
         LogPlace.SCSI,
     ),
@@ -123,11 +123,11 @@ PATTERNS = (
     ),
     pattern(
         "eset is issued to handle",
-        _SCSI + r"(?:Target|Device\(lun\)) Reset is issued to handle\(0x[0-9a-f]{1,4}\)",
+        SCSI + r"(?:Target|Device\(lun\)) Reset is issued to handle\(0x[0-9a-f]{1,4}\)",
         "reset",
         LogPlace.SCSI,
     ),
-    pattern("Attempting Device(lun) Reset", _SCSI + r"Attempting Device\(lun\) Reset!", "reset", LogPlace.SCSI),
+    pattern("Attempting Device(lun) Reset", SCSI + r"Attempting Device\(lun\) Reset!", "reset", LogPlace.SCSI),
     pattern(
         "waiting ",
         r"(?:smartpqi|hpsa) [0-9a-f:.]{12}: scsi (?P<dev>\d{1,4}:\d{1,4}:\d{1,6}:\d{1,20}): waiting \d{1,9} seconds for"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from sdstop.collectors.kernel.disk_patterns import SCSI
 from sdstop.collectors.kernel.message import LogPlace, pattern
 
 _IOC = r"(?:mptbase|mptscsih|mptsas|mptspi|mptfc|mptctl): (?P<dev>ioc\d{1,3}): (?:WARNING - |ERROR - )?"
 _MPT2 = r"(?P<dev>mpt2sas\d{1,3}): "
 _SAS = r"(?P<dev>sas): (?:\w{1,60}: )?"
 _PM = r"(?P<dev>pm80(?:xx|01)\d{0,3})(?:::)? {1,2}\w{1,60} {1,2}\d{1,6}: ?"
-_SCSI = r"(?:sd|scsi|ses) (?P<dev>\d{1,4}:\d{1,4}:\d{1,6}:\d{1,20}): (?:\[[a-z]\w{0,30}\] )?(?:tag#\d{1,6} )?"
 
 PATTERNS = (
     pattern("mpt", _IOC + r"(?:attempting )?task abort(?:!|: FAILED)", "abort", LogPlace.CONTROLLER),
@@ -28,8 +28,8 @@ PATTERNS = (
     pattern("LogInfo(", _IOC + r"LogInfo\(0x[0-9a-f]{8}\)", "hba-event", LogPlace.CONTROLLER),
     pattern("mpt2sas", _MPT2 + r"(?:attempting )?task abort(?:!|: FAILED)", "abort", LogPlace.CONTROLLER),
     pattern("mpt2sas", _MPT2 + r"(?:attempting )?(?:device|target) reset(?:!|: FAILED)", "reset", LogPlace.CONTROLLER),
-    pattern("task abort: FAILED", _SCSI + r"task abort: FAILED", "abort", LogPlace.SCSI),
-    pattern(" reset: FAILED", _SCSI + r"(?:device|target) reset: FAILED", "reset", LogPlace.SCSI),
+    pattern("task abort: FAILED", SCSI + r"task abort: FAILED", "abort", LogPlace.SCSI),
+    pattern(" reset: FAILED", SCSI + r"(?:device|target) reset: FAILED", "reset", LogPlace.SCSI),
     pattern(
         " target reset",
         r"scsi (?P<dev>target\d{1,4}:\d{1,4}:\d{1,6}): (?:attempting )?target reset(?:!|: FAILED)",
@@ -98,5 +98,5 @@ PATTERNS = (
         "device-removed",
         LogPlace.CONTROLLER,
     ),
-    pattern("device_block", _SCSI + r"device_block, handle\(0x[0-9a-f]{1,8}\)", "device-blocked", LogPlace.SCSI),
+    pattern("device_block", SCSI + r"device_block, handle\(0x[0-9a-f]{1,8}\)", "device-blocked", LogPlace.SCSI),
 )

@@ -42,7 +42,7 @@ _CARDS = (
 )
 _FAULT = (
     r"(?:error|failed|failure|failing|\bfault|fatal|timeout|timed out|corrupt|offline|dead|hung|not respond|lost\b"
-    r"|no (?:response|answer)|exhausted|unexpected|broke down|(?:reset|shut down) by peer|has stopped"
+    r"|no (?:response|answer)|exhausted|unexpected|broke down|reset by peer|has stopped"
     r"|is disabled on this device|firmware reset event"
     r"|abort|unrecover|uncorrect|unable to|stuck|withdr|inaccess|giving up|reject|bad csum|degraded|crit/"
     r"|could not|couldn't|cannot|can't|invalid|mismatch|unrespons|blocklist|unresolved|died|panic|crash|missing\b"
