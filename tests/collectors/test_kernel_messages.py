@@ -13,6 +13,7 @@ from sdstop.collectors.kernel.message import Pattern
 from sdstop.collectors.kernel.messages import LONGEST, PATTERNS, suppressed, understood
 
 UNDERSTOOD = """
+member-failed vg-data | WARNING: Device #1 of raid5_ls array, vg-data, has failed.
 controller-fault 0000:18:00.0 | megaraid_sas 0000:18:00.0: cannot recover from previous reset failures
 controller-fault 0000:18:00.0 | megaraid_sas 0000:18:00.0: failed to do reset
 controller-fault 0000:18:00.0 | megaraid_sas 0000:18:00.0: megasas_wait_for_outstanding:2759 HBA is killed.
