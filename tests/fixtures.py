@@ -89,7 +89,20 @@ def twentieth(turn: int) -> list[ParameterSet]:
 
     For tests that take a story through a command or the screen; what these show is tested for every story without them.
     """
-    return [pytest.param(name, marks=() if at % 20 == turn else pytest.mark.slow) for at, name in enumerate(names())]
+    return sampled(names(), 20, turn)
+
+
+def third(turn: int) -> list[ParameterSet]:
+    """Return the names of all fixtures as parameters; all but every third, from `turn` on, have the marker `slow`.
+
+    For tests that change a story and judge it again.
+    """
+    return sampled(names(), 3, turn)
+
+
+def sampled(values: Iterable[object], each: int, turn: int = 0) -> list[ParameterSet]:
+    """Return values as parameters; all but every `each`-th, from `turn` on, have the marker `slow`."""
+    return [pytest.param(one, marks=() if at % each == turn else pytest.mark.slow) for at, one in enumerate(values)]
 
 
 def crossed(ones: Collection[object], others: Collection[object], each: int = 1) -> list[ParameterSet]:

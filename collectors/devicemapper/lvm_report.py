@@ -105,7 +105,7 @@ def rows(output: RecordedOutput) -> list[Row]:
 
 
 def _table(lines: Sequence[str], separator: str | None) -> list[Row]:
-    heading = _WORDS.sub(lambda found: found[0].replace(" ", "_"), lines[0])
+    heading = _distinct(_WORDS.sub(lambda found: found[0].replace(" ", "_"), lines[0]))
     lines = [heading, *lines[1:]]
     between = separator if separator is not None else _separator(heading)
     if between:
@@ -114,6 +114,19 @@ def _table(lines: Sequence[str], separator: str | None) -> list[Row]:
         return aligned(lines)
     except Malformed:
         return [_shaped(heading.split(), line) for line in lines[1:]]
+
+
+def _distinct(heading: str) -> str:
+    """Return a heading in which a column that is there again (`-o +lv_size`) has another name of the same width."""
+    known: set[str] = set()
+
+    def renamed(found: re.Match[str]) -> str:
+        word = found[0]
+        is_known = word in known
+        known.add(word)
+        return f"={word[1:]}" if is_known else word
+
+    return re.sub(r"[^\s;:,|]+", renamed, heading)
 
 
 def _shaped(names: Sequence[str], line: str) -> Row:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from sdstop.collectors.devicemapper import lvm_display
 from sdstop.collectors.devicemapper.dmsetup import recorded
 from sdstop.collectors.devicemapper.lvm_report import FORMS, LOST, rows, size
 from sdstop.collectors.devicemapper.volume_readings import (
@@ -41,6 +42,7 @@ _POOL_STATES = {
     "ok": "ok", "out of data": "out of data space", "read-only metadata": "read-only", "failed": "failed",
 }  # fmt: skip
 """State of a thin pool by its health."""
+_NOT_SHOWN = "not shown"
 
 
 class _UnnamedReport(Malformed):
@@ -84,8 +86,8 @@ def volumes(table: Sequence[Row], output: RecordedOutput) -> Iterator[LogicalVol
 def thin_pools(known: Iterable[LogicalVolume]) -> Iterator[ThinPool]:
     """Yield the active thin pools of a report: an inactive one has no fill level, and its health is unknown."""
     for row in known:
-        state = _POOL_STATES.get(row.health or "")
-        if row.type != "thin-pool" or state is None or (row.filled is None and state == "ok"):
+        state = _POOL_STATES.get(row.health) if row.health is not None else _NOT_SHOWN
+        if row.type != "thin-pool" or state is None or (row.filled is None and state in {"ok", _NOT_SHOWN}):
             continue
         name = row.path.partition("/")[2]
         yield ThinPool(
@@ -221,7 +223,7 @@ def read(host: Host) -> Iterable[Reading]:
     found: list[Reading] = []
     faults: list[tuple[str, Malformed]] = []
     known = False
-    for program in PROGRAMS:
+    for program in (*PROGRAMS, *lvm_display.PROGRAMS):
         best: list[Reading] = []
         every: list[Reading] = []
         nameless: list[tuple[str, Malformed]] = []
@@ -229,7 +231,7 @@ def read(host: Host) -> Iterable[Reading]:
             known = True
             try:
                 each = list(_readings(program, output))
-                if any(LOST in row for row in rows(output)):
+                if program in PROGRAMS and any(LOST in row for row in rows(output)):
                     host.defect(output.key, "cells without their headings: blanks were lost")
             except Malformed as error:
                 (nameless if isinstance(error, _UnnamedReport) else faults).append((output.key, error))
@@ -277,7 +279,8 @@ def _is_faulty(row: _Row) -> bool:
 
 
 def _readings(program: str, output: RecordedOutput) -> Iterator[Reading]:
-    table = rows(output)
+    table = lvm_display.rows(output.text) if program in lvm_display.PROGRAMS else rows(output)
+    program = lvm_display.PROGRAMS.get(program, program)
     if program == "lvs":
         yield from volumes(table, output)
     elif program == "vgs":
@@ -295,13 +298,16 @@ def _known(readings: Sequence[Reading]) -> int:
 
 LVM_REPORTS = Collector(
     "lvm-reports",
-    "LVM in recorded reports of lvs, vgs and pvs",
+    "LVM in recorded reports of lvs, vgs, pvs, lvdisplay, vgdisplay and pvdisplay",
     read,
     (LogicalVolume, VolumeGroup, PhysicalVolume, ThinPool, VolumeSnapshot),
     (
-        *(Need(f"cmd:{program}*", "reports in any form, from captures only; never run") for program in PROGRAMS),
+        *(
+            Need(f"cmd:{program}*", "reports in any form, from captures only; never run")
+            for program in (*PROGRAMS, *lvm_display.PROGRAMS)
+        ),
         Need("cmd:dmsetup *", "whether the exact state of thin pools and snapshots was recorded, too"),
     ),
     ONCE,
-    forms=FORMS,
+    forms=(*FORMS, *lvm_display.FORMS),
 )

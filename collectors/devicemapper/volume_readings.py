@@ -288,8 +288,9 @@ class ThinPool(Reading, frozen=True, kw_only=True):
     """A pool that gives space to its volumes when they are written, from `dmsetup status`.
 
     `state`: ok, read-only, out of data space, failed (no I/O at all), error (the kernel could not read its state),
-    recovering (VDO), or not understood. A pool that needs a check has metadata that must be repaired offline. The
-    blocks are exact, the bytes are too if the table is known. Recorded output of lvs has only shares, no blocks.
+    recovering (VDO), not understood, or not shown (lvdisplay). A pool that needs a check has metadata that must be
+    repaired offline. The blocks are exact, the bytes are too if the table is known. Recorded output of lvs has only
+    shares, no blocks.
     """
 
     family: ClassVar[str] = "thin_pool"

@@ -9,6 +9,7 @@ without the others. Times are kept to the microsecond. Hashes prove that every b
 from __future__ import annotations
 
 import zlib
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from math import isfinite
@@ -269,7 +270,9 @@ class OpenBlock:
 
     def runs(self, index: int) -> dict[str, RunMark] | None:
         """Return the collector runs of a frame, None if they are not recorded. Raises Damaged."""
-        return self._ran()[index] if self.moments[index].noted else None
+        if not self.moments[index].noted:
+            return None
+        return {name: mark for name, (at, mark) in self._last_ran(index).items() if at == index}
 
     def frames(self) -> list[Frame]:
         """Return all frames. Raises Damaged."""
@@ -289,18 +292,37 @@ class OpenBlock:
 
     def last_runs(self, index: int | None = None) -> dict[str, RunMark]:
         """Return the last run of each collector, up to a frame. Raises Damaged."""
-        ran = self._ran()
-        return {name: mark for marks in (ran if index is None else ran[: index + 1]) for name, mark in marks.items()}
+        found = self._last_ran(len(self.moments) - 1 if index is None else index)
+        return {name: mark for name, (_, mark) in found.items()}
+
+    def _last_ran(self, index: int) -> dict[str, tuple[int, RunMark]]:
+        """Return the last run of each collector up to a frame, with the index of its frame. Raises Damaged."""
+        found: dict[str, tuple[int, RunMark]] = {}
+        for name, marks in self._runs_by_name():
+            place = bisect_right(marks.frames, index) - 1
+            if place >= 0:
+                found[name] = marks.frames[place], self._mark(name, marks, place)
+        return found
+
+    def _runs_by_name(self) -> Iterator[tuple[str, Marks]]:
+        for name, marks in self._contents.ran.items():
+            if not len(marks.frames) == len(marks.started) == len(marks.took):
+                raise Damaged(f"runs of {name} and frames do not fit")
+            yield name, marks
+
+    def _mark(self, name: str, marks: Marks, place: int) -> RunMark:
+        try:
+            began = self.moments[marks.frames[place]].monotonic + marks.started[place] / MICRO
+            took = marks.took[place]
+        except IndexError as error:
+            raise Damaged(f"runs of {name} and frames do not fit: {error}") from error
+        return RunMark(began, None if took is None else took / MICRO)
 
     def _ran(self) -> list[dict[str, RunMark]]:
         ran: list[dict[str, RunMark]] = [{} for _ in self.moments]
-        for name, marks in self._contents.ran.items():
-            try:
-                for index, started, took in zip(marks.frames, marks.started, marks.took, strict=True):
-                    began = self.moments[index].monotonic + started / MICRO
-                    ran[index][name] = RunMark(began, None if took is None else took / MICRO)
-            except (ValueError, IndexError) as error:
-                raise Damaged(f"runs of {name} and frames do not fit: {error}") from error
+        for name, marks in self._runs_by_name():
+            for place, index in enumerate(marks.frames):
+                ran[index][name] = self._mark(name, marks, place)
         return ran
 
 

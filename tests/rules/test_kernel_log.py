@@ -12,6 +12,8 @@ from sdstop.collectors.devicemapper.dmsetup import STATUS
 from sdstop.collectors.devicemapper.multipath import TABLE
 from sdstop.collectors.devicemapper.status import DM_STATUS
 from sdstop.collectors.filesystems.errors import BTRFS_ERRORS, EXT4_ERRORS
+from sdstop.collectors.filesystems.readings import RECORDS
+from sdstop.collectors.filesystems.scrubs import BTRFS_SCRUBS
 from sdstop.collectors.kernel.answer import QUESTION
 from sdstop.collectors.kernel.log import KERNEL_LOG
 from sdstop.collectors.md.arrays import MDRAID
@@ -345,19 +347,50 @@ def test_new_errors_of_ext4_are_critical() -> None:
     assert fs_errors(ext4(3, 30.0), mounts(), log()).finding("sdb1").severity is Severity.CRITICAL
 
 
+BTRFS_UUID = "0f3a1b2c-1111-2222-3333-444455556666"
+
+
 def btrfs(**counts: int) -> dict[str, str]:
-    uuid = "0f3a1b2c-1111-2222-3333-444455556666"
     names = ("write_errs", "read_errs", "flush_errs", "corruption_errs", "generation_errs")
-    base = f"/sys/fs/btrfs/{uuid}"
+    base = f"/sys/fs/btrfs/{BTRFS_UUID}"
     return {
         f"{base}/devinfo/1/error_stats": "".join(f"{name} {counts.get(name, 0)}\n" for name in names),
         f"{base}/devinfo/1/missing": f"{counts.get('missing', 0)}\n", f"link:{base}/devices/sdb1": "../../../sdb/sdb1",
     }  # fmt: skip
 
 
-def test_errors_of_btrfs_are_history_until_they_grow() -> None:
+def scrubbed(corrected: int, lost: int | None, *, finished: int = 1) -> dict[str, str]:
+    counts = f"corrected_errors:{corrected}|" + ("" if lost is None else f"uncorrectable_errors:{lost}|")
+    record = f"{BTRFS_UUID}:1|data_extents_scrubbed:9|{counts}t_start:1|t_resumed:0|duration:5|canceled:0|"
+    return {f"{RECORDS}/scrub.status.{BTRFS_UUID}": f"scrub status:1\n{record}finished:{finished}\n"}
+
+
+def with_scrubs(*parts: dict[str, str]) -> Judged:
+    files: dict[str, str] = {}
+    for part in parts:
+        files |= part
+    return Judged((*COLLECTORS, BTRFS_SCRUBS), [FILESYSTEM_ERRORS], [(0.0, files)])
+
+
+@pytest.mark.parametrize(
+    ("counts", "scrub", "severity"),
+    [
+        ({"read_errs": 1}, {}, Severity.WARNING),  # nobody knows whether a copy repaired it
+        ({"corruption_errs": 1}, scrubbed(0, None), Severity.WARNING),
+        ({"corruption_errs": 1}, scrubbed(0, 0, finished=0), Severity.WARNING),
+        ({"corruption_errs": 1}, scrubbed(1, 0), Severity.INFO),
+        ({"write_errs": 9}, scrubbed(9, 0), Severity.INFO),
+        ({"write_errs": 5, "read_errs": 5}, scrubbed(9, 0), Severity.WARNING),
+    ],
+)
+def test_old_errors_of_btrfs_by_number_and_last_scrub(
+    counts: dict[str, int], scrub: dict[str, str], severity: Severity
+) -> None:
+    assert with_scrubs(btrfs(**counts), scrub, log()).finding("sdb1").severity is severity
+
+
+def test_errors_of_btrfs_are_critical_once_they_grow() -> None:
     assert isinstance(fs_errors(btrfs(), log()).of("sdb1"), RuledOut)
-    assert fs_errors(btrfs(read_errs=4), log()).finding("sdb1").severity is Severity.INFO
     files = [(0.0, btrfs(read_errs=4) | log()), (30.0, btrfs(read_errs=9) | log())]
     grown = Judged(COLLECTORS, [FILESYSTEM_ERRORS], files)
     assert grown.finding("sdb1").severity is Severity.CRITICAL
