@@ -33,6 +33,7 @@ _MENTIONED = frozenset({
 _APART = 10.0
 """Seconds between two lists of tasks in state D from which a task in both is stuck."""
 _MANY_LISTED = 50
+"""Messages of which the kept lines cannot show whether a task is in two lists."""
 _TOGETHER = 60.0
 """Seconds within which two messages are about one event."""
 _IMPACTS: Mapping[str, str] = {
