@@ -11,6 +11,7 @@ from __future__ import annotations
 import zlib
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from hashlib import blake2b
 from math import isfinite
 from typing import TypeVar
@@ -19,7 +20,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sdstop.core.evidence import Evidence, Frame, Outcome, RunMark
+from sdstop.core.evidence import RAN, Evidence, Frame, Outcome, RunMark
 from sdstop.core.versions import LARGEST, Damaged, Versions
 
 S = TypeVar("S", bound=Struct)
@@ -247,11 +248,32 @@ class OpenBlock:
         """
         wanted, is_last = set(keys), index == len(self.moments) - 1
         known, coming = dict[str, Evidence](), dict[str, Evidence]()
-        for key in wanted if is_last else self.keys:
+        for key in wanted if is_last else wanted | self._at(index + 1):
             before, after = self._near(key, index, before=key in wanted, after=not is_last)
             known.update({} if before is None else {key: before})
             coming.update({} if after is None else {key: after})
         return known, coming
+
+    def changed_after(self, index: int) -> set[str]:
+        """Return the keys of all evidence that may have a version after a frame, and RAN with those of later runs.
+
+        Raises Damaged.
+        """
+        runs = {RAN + name for name, marks in self._runs_by_name() if any(at > index for at in marks.frames)}
+        pieces = (key for key, frames in self._moving.items() if any(at > index for at in frames))
+        return {*pieces, *self._places, *runs}
+
+    def _at(self, index: int) -> set[str]:
+        """Return the keys of all evidence that may have a version at a frame. Raises Damaged."""
+        if not index:
+            return self.keys
+        return {*(key for key, frames in self._moving.items() if index in frames), *self._places}
+
+    @cached_property
+    def _moving(self) -> dict[str, list[int]]:
+        """Frames of the small pieces with a version after the first frame; a first block has thousands of others."""
+        every = ((key, _decoded(raw, _Places).frames) for key, raw in self._pieces.items())
+        return {key: frames for key, frames in every if frames != [0]}
 
     def _near(self, key: str, index: int, *, before: bool, after: bool) -> tuple[Evidence | None, Evidence | None]:
         """Return the last version of a piece up to a frame, and that of the next frame, if they are wanted."""
@@ -333,6 +355,12 @@ class _Parts(Struct, frozen=True):
     ran: dict[str, Marks]
     pieces: dict[str, msgspec.Raw]
     large: list[str]
+
+
+class _Places(Struct, frozen=True, array_like=True):
+    """The frames of a piece; the rest is not decoded."""
+
+    frames: list[int]
 
 
 class _Times(Struct, frozen=True):

@@ -3,7 +3,7 @@
 from random import Random
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -91,7 +91,6 @@ def test_differences_of_eight_bytes_are_read_whatever_they_need() -> None:
     st.randoms(use_true_random=False),
     st.data(),
 )
-@settings(max_examples=40, deadline=None)
 def test_any_versions_are_read_without_those_between(
     columns: int, most: int, count: int, chance: Random, data: st.DataObject
 ) -> None:
