@@ -231,15 +231,20 @@ def test_states_that_do_not_agree_leave_the_array_unchecked() -> None:
 GONE = (*COLLECTORS, DISKSTATS, BLOCKDEV)
 
 
-def vanished(names: Sequence[str], *, level: str = "raid6", sysfs: bool = True, slots: str = "UUUU") -> Judged:
-    """Judge an array of four disks, of which some are gone for two seconds; `sysfs`: without it disks are unknown."""
+def vanished(
+    names: Sequence[str], *, level: str = "raid6", sysfs: bool = True, slots: str = "UUUU", others: Sequence[str] = ()
+) -> Judged:
+    """Judge an array of four disks, of which some are gone for two seconds; `sysfs`: without it disks are unknown.
+
+    `others` are further disks of the node.
+    """
     array = Node(level=level, slots=slots, action="idle", layout="level 6, 512k chunk, algorithm 2").files()
     shown = []
     for second in range(4):
         left = [name for name in ("sda", "sdb", "sdc", "sdd") if second < 2 or name not in names]
         files = dict(array)
-        files["/proc/diskstats"] = "".join(Disk(name, second).row(n) for n, name in enumerate(left))
-        files |= {f"/sys/block/{name}/size": "999\n" for name in left if sysfs}
+        files["/proc/diskstats"] = "".join(Disk(name, second).row(n) for n, name in enumerate([*left, *others]))
+        files |= {f"/sys/block/{name}/size": "999\n" for name in (*left, *others) if sysfs}
         shown.append((float(second), files))
     return Judged(GONE, [ARRAY_DEGRADED], shown)
 
@@ -261,6 +266,15 @@ def test_a_member_whose_disk_is_gone_counts_before_md_notices(
     assert finding.title.endswith("GONE: md has not noticed")
     assert finding.disks == tuple(names)
     assert "no such device" in finding.cause
+
+
+def test_all_members_may_be_gone_at_once() -> None:
+    """As with their HBA: md lists all of them as working until it writes."""
+    every = ("sda", "sdb", "sdc", "sdd")
+    assert isinstance(vanished(every).of("md0"), RuledOut)  # no disk at all: recorded in part
+    finding = vanished(every, others=("nvme0n1",)).finding("md0")
+    assert (finding.severity, finding.title) == (Severity.CRITICAL, "4 MEMBERS GONE: md has not noticed")
+    assert finding.impact == "Data of the array is inaccessible."
 
 
 def test_all_members_there_is_good() -> None:

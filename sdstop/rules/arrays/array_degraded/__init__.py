@@ -132,11 +132,19 @@ def _contradiction(window: Window, array: Array) -> str:
 
 
 def _without_device(window: Window, array: Array) -> list[Member]:
-    """Return the working members whose devices the node no longer has; md notices with the next write only."""
+    """Return the working members whose devices the node no longer has; md notices with the next write only.
+
+    They may be all of them: other disks show then that the node's devices were recorded.
+    """
     working = [member for member in window.where(Member, "array", array.array) if member.state in _WORKING]
     names = [member.device for member in working]
-    lost = gone(window, names, names)
+    others = window.of_run(BlockDevice, "whole disks", lambda: _whole_disks(window))
+    lost = gone(window, names, [*names, *others])
     return [member for member in working if member.device in lost]
+
+
+def _whole_disks(window: Window) -> list[str]:
+    return [row.device for row in window.rows(BlockDevice).values() if row.kind in {"disk", "nvme"}]
 
 
 def _gone(window: Window, array: Array, lost: Sequence[Member]) -> Finding:
@@ -147,7 +155,7 @@ def _gone(window: Window, array: Array, lost: Sequence[Member]) -> Finding:
     return Finding(
         severity=Severity.WARNING if after is None or after > 0 else Severity.CRITICAL,
         subject=array.array,
-        title=f"{human.plural(len(lost), 'MEMBER')} GONE: md has not noticed",
+        title=f"{len(lost)} MEMBER{'S' if len(lost) > 1 else ''} GONE: md has not noticed",
         cause=f"{human.listed(names, limit=16)} {are} listed as working, but the node has no such device.",
         impact=(
             "Data of the array is inaccessible."

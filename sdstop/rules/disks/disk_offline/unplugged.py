@@ -1,8 +1,9 @@
-"""Disks that left the node while it was watched, and that nothing names any longer.
+"""Disks that left the node while it was watched.
 
 The kernel forgets a disk after a fault as after a removal by an administrator. The last samples distinguish the two: a
-disk that is removed on purpose is no longer in use. A disk that something still names (a mapping, a mount, an array) is
-judged there. The finding ends when the window no longer has a sample with the disk.
+disk that is removed on purpose is no longer in use. Lost disks of mappings, mounts and md arrays have other findings; a
+pool that still lists a disk has not noticed, so the disk was in use. The finding ends when the window no longer has a
+sample with the disk.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from msgspec import Struct
 
 from sdstop.analysis.disks.presence import gone
 from sdstop.collectors.block.readings import BlockDevice
+from sdstop.collectors.md.readings import Member
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
 from sdstop.core.finding import Damage, Finding, Severity, Value, cites
@@ -67,14 +69,15 @@ def _every(window: Window, judged: AbstractSet[str]) -> Iterator[_Unplugged]:
             continue
         if {row.wwn, row.serial} & back:
             continue
-        thing = window.topology.named(Naming.DEV, name)
-        if thing is not None and (window.topology.part_of(thing) or window.topology.affected(thing)):
+        if window.where(Member, "device", name):  # judged by array-degraded
             continue
-        yield _last(window, row)
+        thing = window.topology.named(Naming.DEV, name)
+        above = (*window.topology.part_of(thing), *window.topology.affected(thing)) if thing is not None else ()
+        yield _last(window, row, listed=bool(above))
 
 
-def _last(window: Window, row: BlockDevice) -> _Unplugged:
-    """Return the load of a disk in its last samples."""
+def _last(window: Window, row: BlockDevice, *, listed: bool) -> _Unplugged:
+    """Return the load of a disk in its last samples; one that is still `listed` as a part of something is in use."""
     seen = [moment for moment in window.moments(Disk) if row.device in moment.rows]
     rates = [each for _, each in window.series(DiskActivity, row.device) if each is not None][-_BUSY:]
     flight = seen[-1].rows[row.device].in_flight if seen else 0
@@ -84,7 +87,7 @@ def _last(window: Window, row: BlockDevice) -> _Unplugged:
         seconds=window.now.monotonic - seen[-1].started if seen else 0.0,
         in_flight=flight or 0,
         rate=rates[-1].completed_per_second if rates else 0.0,
-        busy=bool(flight) or working,
+        busy=listed or bool(flight) or working,
     )
 
 
