@@ -13,6 +13,10 @@ from sdstop.collectors.kernel.message import Pattern
 from sdstop.collectors.kernel.messages import LONGEST, PATTERNS, suppressed, understood
 
 UNDERSTOOD = """
+degraded-array ioc0 | mptbase: ioc0:   volume is now degraded, enabled
+array-failed ioc0 | mptbase: ioc0:   volume is now failed, enabled
+member-failed ioc0 | mptbase: ioc0:   PhysDisk is now missing, out of sync
+failure-predicted ioc0 | mptbase: ioc0:   SMART data received, ASC/ASCQ = 5dh/10h
 member-failed vg-data | WARNING: Device #1 of raid5_ls array, vg-data, has failed.
 controller-fault 0000:18:00.0 | megaraid_sas 0000:18:00.0: cannot recover from previous reset failures
 controller-fault 0000:18:00.0 | megaraid_sas 0000:18:00.0: failed to do reset
@@ -24,8 +28,6 @@ controller-fault megaraid_sas | megaraid_sas: Found FW in FAULT state, will rese
 controller-fault megaraid_sas | megaraid_sas: Iop2SysDoorbellInt for scsi0
 controller-reset megaraid_sas | megaraid_sas: resetting fusion adapter scsi0.
 controller-reset 0000:18:00.0 | megaraid_sas 0000:18:00.0: HBA reset wait ...
-controller-reset 0000:18:00.0 | megaraid_sas 0000:18:00.0: Reset successful for scsi0.
-controller-reset megasas | megasas: reset successful
 timeout megasas | megasas: [ 0]waiting for 2 commands to complete
 timeout 0000:18:00.0 | megaraid_sas 0000:18:00.0: [ 5]waiting for 12 commands to complete for scsi0
 timeout 0000:18:00.0 | megaraid_sas 0000:18:00.0: DCMD(opcode: 0x2010000) is timed out, func:megasas_issue_blocked_cmd
@@ -585,6 +587,14 @@ degraded-array md0 | DegradedArray event detected on md device /dev/md0
 CASES = [tuple(part.strip(" ") for part in line.split(" | ", 1)) for line in UNDERSTOOD.strip().splitlines()]
 
 NORMAL = """
+mptbase: ioc0:   volume is now optimal, enabled
+mptbase: ioc0:   PhysDisk is now online, out of sync
+mptbase: ioc0: RAID STATUS CHANGE for VolumeID 0
+ioc0: LSISAS1068E B3: Capabilities={Initiator}
+scsi target0:0:14: handle(0x0018), sas_addr(0x5003048017ab995e)
+mpt3sas_cm0: LSISAS3008: FWVersion(16.00.12.00), ChipRevision(0x02)
+megaraid_sas: no pending cmds after reset
+megasas: reset successful
 sas: Enter sas_scsi_recover_host busy: 0 failed: 0
 sas: --- Exit sas_scsi_recover_host: busy: 0 failed: 0 tries: 1
 sas: ata7: end_device-1:0: dev error handler
