@@ -154,14 +154,6 @@ def story(name: str) -> Story:
     return Story(name, frames, session, [session.feed(frame) for frame in frames])
 
 
-@functools.lru_cache(maxsize=12)
-def replayed(fixture: str, name: str) -> Session:
-    """Return a session of a fixture's frames, whose host has another name: one for all tests, which only read it."""
-    session = Session(replace(opened(fixture)[0], name=name), BUILTIN, RULES)
-    session.feed_all(renamed(fixture, name))
-    return session
-
-
 def untimed(fixture: str) -> Session:
     """Return a session of a fixture whose kernel counts requests and those in flight, but no time."""
     origin, frames = opened(fixture)

@@ -83,12 +83,10 @@ def test_disks_alone_have_no_path() -> None:
 @pytest.mark.parametrize("name", SOME)
 def test_load_does_not_choose_the_paths(name: str) -> None:
     """With the same findings, any moment of a story has the same paths, so that their series do not come and go."""
-    origin, frames = opened(name)
-    session = Session(origin, BUILTIN, RULES)
     findings = story(name).session.head().judgement.every
     chosen = []
-    for frame in frames:
-        rows = path_stages(session.feed(frame).window, findings)
+    for look in story(name).looks:
+        rows = path_stages(look.window, findings)
         chosen.append({row.path for row in rows.values()})
     middle = chosen[len(chosen) // 2 :]
     assert all(each == middle[-1] for each in middle)

@@ -496,3 +496,59 @@ def test_a_disk_that_is_one_path_of_several_is_at_most_a_warning() -> None:
     said = Judged((BLOCKDEV, DM_STATUS, KERNEL_LOG), [KERNEL_IO_ERRORS], [(0.0, files | mapped)])
     assert (errors(said).severity, errors(said).damage) == (Severity.WARNING, Damage.REDUNDANCY)
     assert errors(Judged((BLOCKDEV, KERNEL_LOG), [KERNEL_IO_ERRORS], [(0.0, files)])).severity is Severity.CRITICAL
+
+
+def listed(pid: int) -> str:
+    return f"task:mysqld          state:D stack:    0 pid: {pid} ppid:     1 flags:0x00000000"
+
+
+@pytest.mark.parametrize(("lines", "severity"), [
+    ([(60.0, listed(12)), (60.0, listed(13))], Severity.INFO),
+    ([(60.0, listed(12)), (55.0, listed(12))], Severity.INFO),
+    ([(60.0, listed(12)), (30.0, listed(13))], Severity.INFO),
+    ([(60.0, listed(12)), (30.0, listed(12))], Severity.WARNING),
+    ([(60.0, listed(pid)) for pid in range(100, 140)], Severity.INFO),
+    ([(60.0, listed(pid)) for pid in range(100, 300)], Severity.INFO),
+    ([(age, listed(pid)) for age in (60.0, 55.0) for pid in range(100, 300)], Severity.INFO),
+    ([(age, listed(pid)) for age in (60.0, 30.0) for pid in range(100, 300)], Severity.WARNING),
+])  # fmt: skip
+def test_tasks_in_state_d_are_stuck_in_two_lists(lines: list[tuple[float, str]], severity: Severity) -> None:
+    """`echo w > /proc/sysrq-trigger` shows one moment: many tasks may have waited for a moment."""
+    said = judged(log(*lines), rules=[KERNEL_FAULTS])
+    found = said.finding("task-waiting", "kernel-faults")
+    assert found.severity is severity
+    assert ("in two lists" in found.cause) is (severity is Severity.WARNING)
+
+
+def test_a_task_that_the_kernel_lists_below_its_own_report_is_counted_once() -> None:
+    said = judged(
+        log((60.0, "INFO: task mysqld:12 blocked for more than 120 seconds."), (60.0, listed(12))),
+        rules=[KERNEL_FAULTS],
+    )
+    assert [each.subject for each in said.all if isinstance(each, Finding)] == ["hung-task"]
+
+
+@pytest.mark.parametrize("text", [
+    "sd 2:2:0:0: [sda] megasas: RESET cmd=28 retries=0", "megasas: cannot recover from previous reset failures",
+    "mptscsih: ioc1: attempting task abort! (sc=ffff88061db32a00)", "mpt2sas3: attempting host reset! scmd(ffff8814)",
+    "mptbase: ioc0: WARNING - IOC is in FAULT state (1234h)!!!", "sas: Enter sas_scsi_recover_host busy: 1 failed: 1",
+    "pm80xx0:: mpi_ssp_completion 1933: sas IO status 0x3b",
+    "3w-9xxx: scsi0: AEN: ERROR (0x04:0x0009): Drive timeout detected:port=3.",
+    "sd 11:0:0:1: [sdx] Result: hostbyte=DID_TRANSPORT_DISRUPTED driverbyte=DRIVER_OK",
+    "raid5: Disk failure on sdb1, disabling device.", "raid5:md0: read error not correctable (sector 12 on sdb1).",
+    "nvme 0000:03:00.0: I/O 22 QID 3 timeout, disable controller",
+    "scsi target0:0:1: attempting target reset! scmd(0x00000000abcd1234)",
+    "aoe: device 1.1 is not up", "JBD: Detected IO errors while flushing file data on sdx1",
+])  # fmt: skip
+def test_no_log_with_a_fault_of_an_old_driver_is_free_of_faults(text: str) -> None:
+    said = judged(disk("sda", 0), log((5.0, text)), rules=[KERNEL_IO_ERRORS, FILESYSTEM_ERRORS, KERNEL_FAULTS])
+    found = [each.subject for each in said.all if isinstance(each, Finding)]
+    assert found
+    assert "unnamed-fault" not in found
+
+
+def test_a_disk_that_was_pulled_is_no_fault_and_hundred_are() -> None:
+    gone = "mpt3sas_cm0: removing handle(0x000c), sas_addr(0x5000c500a1b2c3d4)"
+    assert not any(isinstance(each, Finding) for each in on_disks((5.0, gone)).all)
+    (finding,) = (each for each in on_disks(*[(5.0, gone)] * 100).all if isinstance(each, Finding))
+    assert finding.severity is Severity.WARNING

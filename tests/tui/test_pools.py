@@ -13,7 +13,7 @@ from sdstop.core.host import Host
 from sdstop.core.session import Session
 from sdstop.readings.rebuild import Rebuild
 from sdstop.rules import RULES
-from tests.fixtures import opened, replayed
+from tests.fixtures import opened, story
 from tests.stories.draid import EVERY, DraidPool
 from tests.tui.screens import SMALL, WIDE, screen
 
@@ -57,9 +57,7 @@ async def test_a_pool_with_its_vdevs_and_devices_in_the_disks_view() -> None:
 
 
 async def test_what_is_a_part_of_what_is_seen_at_every_width() -> None:
-    origin, frames = opened("vm-zfs-draid")
-    session = Session(origin, BUILTIN, RULES)
-    session.feed_all(frames)
+    session = story("vm-zfs-draid").session
     parts = ("draid1:4d", "vda ", "spare-3", "replacing-0", "vdd ", "draid1-0-0  ONLINE", "vde ")
     for size, insets in (((80, 44), (2, 4, 4, 6, 8, 6, 4)), (WIDE, (7, 9, 9, 11, 13, 11, 9))):
         async with screen(session, size) as seen:
@@ -89,7 +87,7 @@ async def test_a_rebuild_of_sixty_disks_at_both_sizes() -> None:
 
 
 async def test_a_long_name_does_not_push_the_end_of_a_rebuild_off_the_screen() -> None:
-    async with screen(replayed("draid-one-dimm", "bay60"), (100, 40)) as seen:
+    async with screen(story("draid-one-dimm").session, (100, 40)) as seen:
         line = seen.line(" ETA ")
         assert line.strip().startswith("N58-C3-D16-P3-S1/draid3:")
         assert "5.9 GiB/s  ETA 27h08" in line
