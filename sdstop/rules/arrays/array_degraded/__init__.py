@@ -138,7 +138,7 @@ def _without_device(window: Window, array: Array) -> list[Member]:
     """
     working = [member for member in window.where(Member, "array", array.array) if member.state in _WORKING]
     names = [member.device for member in working]
-    others = window.of_run(BlockDevice, "whole disks", lambda: _whole_disks(window))
+    others = window.of_run(BlockDevice, "disks beside arrays", lambda: _whole_disks(window))
     lost = gone(window, names, [*names, *others])
     return [member for member in working if member.device in lost]
 
