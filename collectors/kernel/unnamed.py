@@ -22,7 +22,11 @@ _DISK_DRIVERS = (
     r"|(?:megaraid_sas|hpsa|smartpqi|lpfc|pm80xx|isci|mvsas|bfa|fnic|3w-\w{1,5}|aacraid|mpt3sas|mpi3mr) " + _PCI
 )
 _MORE_DRIVERS = (
-    r"qla2xxx \[" + _PCI + r"\]-[0-9a-f]{4}|arcmsr\d{1,3}|aacraid|AAC\d{0,3}|virtio_blk virtio\d{1,4}|(?:xen-)?blkfront"
+    r"qla2xxx (?:\["
+    + _PCI
+    + r"\]-[0-9a-f]{4}|"
+    + _PCI
+    + r")|arcmsr\d{1,3}|aacraid|AAC\d{0,3}|virtio_blk virtio\d{1,4}|(?:xen-)?blkfront"
     r"|hv_storvsc \S{1,40}|zram\d{0,4}|loop\d{0,4}"
 )
 _STACKS = (
