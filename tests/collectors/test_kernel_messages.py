@@ -822,6 +822,7 @@ def test_what_drivers_say_on_healthy_nodes_is_no_fault(text: str) -> None:
     ("md/raid6:payroll: cannot start dirty degraded array.", "md/raid6:-cannot"),
     ("megaraid_sas 0000:02:00.0: reset of payroll timed out", "megaraid_sas 0000:02:00.0: -timed out"),
     ("CIFS: VFS: \\\\payroll invalidate failed", "CIFS: -invalid"),
+    (" connection1:0: pdu (op 0x25 itt 0x5) rejected due to DataDigest error.", "connection1:0: -reject"),
 ])  # fmt: skip
 def test_of_an_unclassified_fault_only_driver_and_fault_are_kept(text: str, kept: str) -> None:
     message = understood(text)
