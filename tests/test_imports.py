@@ -51,6 +51,20 @@ import ssl
     assert (result.returncode, result.stdout, result.stderr) == (0, "[]\n", "")
 
 
+def test_the_screen_runs_on_asyncio_without_tls() -> None:
+    code = """
+import sys
+from sdstop.cli import dashboard
+dashboard._import_asyncio()
+dashboard._import_views()
+import asyncio.sslproto
+print(sorted({"ssl", "_ssl", "_hashlib"} & set(sys.modules)), asyncio.sslproto.ssl, "textual.app" in sys.modules)
+import ssl
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "[] None True\n", "")
+
+
 def record_degraded_array(folder: Path) -> None:
     """Write a capture that has nothing but /proc/mdstat."""
     mdstat = folder / "frames/0001/proc/mdstat"

@@ -218,7 +218,7 @@ def stirs(before: bytes, now: bytes, seconds: float) -> bool:
     old, new = before.split(b"\n"), now.split(b"\n")
     if len(old) != len(new):
         return True
-    changed = [(a.split(), b.split()) for a, b in zip(old, new, strict=True) if a != b]
+    changed = ((a.split(), b.split()) for a, b in zip(old, new, strict=True) if a != b)  # the first that works suffices
     try:
         return any(
             a[2] != b[2]

@@ -250,7 +250,8 @@ def _compare(host: Host, md: mdstat.MdArray, state: str | None) -> None:
         if unknown := device.flags - mdstat.FLAGS:
             host.defect(MDSTAT, f"unknown flag {min(unknown)} of {device.name}", md.name)
     names = [device.name for device in md.devices]
-    if twice := next((name for name in names if names.count(name) > 1), ""):
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
         host.defect(MDSTAT, f"{twice} is listed twice", md.name, contradiction=True)
     if md.read_only == "read-only" and state in _SERVING - {"readonly"}:
         said = f'"({md.read_only})", and {folder(md.name)}/array_state is {state}'

@@ -136,7 +136,7 @@ def _members(source: ArchiveBytes, limits: ReadLimits, foreign: ForeignTree | No
             if number == 0:
                 raise CaptureRefused(f"is not a tar archive: it {end}") from end
             raise
-        if not block.strip(b"\0"):
+        if not block[0] and not block.strip(b"\0"):
             return
         header = _parse_header(block)
         if header is None:

@@ -138,27 +138,27 @@ def _evidence(
     indexed: dict[int, dict[str, Evidence]] = defaultdict(dict)
     lost: dict[int, set[str]] = defaultdict(set)
     for line in index.lines:
-        place = places.get(line.member) if line.member else None
-        number = line.frame
-        if number not in layers:
+        number, key, member = line.frame, line.key, line.member
+        layer = layers.get(number)
+        if layer is None:
             continue
-        key = line.evidence.key
+        place = places.get(member) if member else None
         own = place is not None and place[0] == number
-        if not own and line.member and key in layers[number]:
+        if not own and member and key in layer:
             continue  # the file was added to this frame by hand
         by_name = layout_key(place[1]) if place is not None and own else None
         data, stderr = _data(line, place, contents.files, layers), _stderr(line, contents.files)
         if data is None or stderr is None:
             lost[number].add(key)
             continue
-        item = line.evidence.holding(data, stderr)
+        fault = line.fault or ""
         if sums.differs(line, data):
-            item = replace(item, fault="modified after recording")
-        elif own and (known := layers[number].get(by_name or key)) is not None:
-            item = replace(item, fault=item.fault or ("" if known.fault == _CUT and line.sha256 else known.fault))
-        indexed[number][key] = item
+            fault = "modified after recording"
+        elif own and not fault and (known := layer.get(by_name or key)) is not None:
+            fault = "" if known.fault == _CUT and line.sha256 else known.fault
+        indexed[number][key] = line.holding(data, stderr, fault)
         if by_name is not None and by_name != key:
-            layers[number].pop(by_name, None)
+            layer.pop(by_name, None)
     if sums.changed:
         contents.notes.append(f"evidence modified after recording: {sums.changed}")
     if lost:
@@ -186,7 +186,7 @@ def _data(line: IndexLine, place: tuple[int, str] | None, files: Mapping[str, by
     if place is None or place[0] not in layers:
         return None
     if place[1] in DOCUMENTS:
-        item = layers[place[0]].get(line.evidence.key)
+        item = layers[place[0]].get(line.key)
         return None if item is None else item.data
     return files[line.member]
 
@@ -208,7 +208,7 @@ class _Checksums:
         if line.sha256 is None or len(data) >= LARGEST:
             return False
         document = (line.member or "").rpartition("/")[2] in DOCUMENTS
-        piece = (line.member, line.evidence.key if document else "")
+        piece = (line.member, line.key if document else "")
         if piece not in self._known:
             self._known[piece] = self._sha256(data)
             self.changed += self._known[piece] != line.sha256

@@ -36,7 +36,7 @@ from msgspec import Struct, field
 
 from sdstop.capture.contents import CaptureRefused
 from sdstop.capture.layout import as_outcome, parse_json, usable_key
-from sdstop.core.evidence import Evidence, RunMark
+from sdstop.core.evidence import Evidence, Outcome, RunMark
 from sdstop.core.expression import expression
 from sdstop.core.format import safe
 
@@ -162,14 +162,29 @@ def finite(value: object) -> float | None:
         return None
 
 
-class IndexLine(Struct, frozen=True):
-    """A piece of evidence without its data, and the members that hold them."""
+class IndexLine(Struct, forbid_unknown_fields=True):
+    """A piece of evidence without its data, and the members that hold them, as a line of the index has them."""
 
     frame: int
-    evidence: Evidence
-    member: str | None
-    stderr: str | None
-    sha256: str | None
+    key: str
+    outcome: Outcome
+    kind: str = ""
+    member: str | None = None
+    stderr: str | None = None
+    sha256: str | None = None
+    taken: float | None = None
+    monotonic: float | None = None
+    duration: float | None = None
+    detail: str | None = None
+    exit: int | None = None
+    fault: str | None = None
+
+    def holding(self, data: bytes, stderr: bytes, fault: str) -> Evidence:
+        """Return the evidence with its data and a fault of these, "" without one."""
+        return Evidence(
+            self.key, self.outcome, data, self.detail or "", self.taken, self.monotonic, self.duration, stderr,
+            self.exit, fault,
+        )  # fmt: skip
 
 
 class CaptureIndex(Struct, frozen=True):
@@ -184,6 +199,11 @@ def read_index(files: Mapping[str, bytes], notes: list[str]) -> CaptureIndex:
     index = CaptureIndex()
     bad = count = 0
     for data in _parts(files, index):
+        usual = _all_usual(data, _MOST_LINES - count)
+        if usual is not None:
+            index.lines.extend(usual)
+            count += len(usual)
+            continue
         start = 0
         while start < len(data):
             end = data.find(b"\n", start)
@@ -210,25 +230,8 @@ def _parts(files: Mapping[str, bytes], index: CaptureIndex) -> Iterator[bytes]:
             yield files[name]
 
 
-class _UsualLine(Struct, forbid_unknown_fields=True):
-    """A line as sdstop writes it; any other form is left to the slower and more tolerant reader."""
-
-    frame: int
-    key: str
-    outcome: str
-    kind: str = ""
-    member: str | None = None
-    stderr: str | None = None
-    sha256: str | None = None
-    taken: float | None = None
-    monotonic: float | None = None
-    duration: float | None = None
-    detail: str | None = None
-    exit: int | None = None
-    fault: str | None = None
-
-
-_USUAL = msgspec.json.Decoder(_UsualLine)
+_USUAL = msgspec.json.Decoder(IndexLine)
+"""Reader of lines as sdstop writes them; any other form is left to the slower and more tolerant reader."""
 
 
 def _usual(text: bytes) -> IndexLine | None:
@@ -239,15 +242,30 @@ def _usual(text: bytes) -> IndexLine | None:
         line = _USUAL.decode(text)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
-    outcome = as_outcome(line.outcome)
-    known = outcome is not None and line.kind != "frame" and 0 <= line.frame < _MOST_FRAMES and usable_key(line.key)
-    if not known or outcome is None or abs(line.exit or 0) >= 1 << 31:
+    return line if _is_usable(line) else None
+
+
+def _all_usual(data: bytes, most: int) -> list[IndexLine] | None:
+    """Return all lines of a part of the index, None unless each of them is usual, and alone on its line."""
+    count = data.count(b"\n")
+    alone = data.startswith(b"{") and data.endswith(b"}\n") and data.count(b"}\n{") == count - 1
+    if not alone or count > most or not data.isascii() or max(map(len, data.split(b"\n"))) > _LONGEST_LINE:
         return None
-    evidence = Evidence(
-        line.key, outcome, b"", line.detail or "", line.taken, line.monotonic, line.duration, exit=line.exit,
-        fault=line.fault or "",
-    )  # fmt: skip
-    return IndexLine(line.frame, evidence, line.member, line.stderr, line.sha256)
+    try:
+        lines = _USUAL.decode_lines(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    return lines if len(lines) == count and all(map(_is_usable, lines)) else None
+
+
+def _is_usable(line: IndexLine) -> bool:
+    return (
+        line.outcome is not Outcome.UNREAD
+        and line.kind != "frame"
+        and 0 <= line.frame < _MOST_FRAMES
+        and usable_key(line.key)
+        and (line.exit is None or abs(line.exit) < 1 << 31)
+    )
 
 
 def _take(index: CaptureIndex, text: bytes) -> bool:
@@ -273,22 +291,25 @@ def _take(index: CaptureIndex, text: bytes) -> bool:
 
 def _line(frame: int, entry: Mapping[str, Any]) -> IndexLine | None:
     get = entry.get
-    key, detail, status, fault = get("key"), get("detail"), get("exit"), get("fault")
+    key, detail, status = get("key"), get("detail"), get("exit")
     outcome = as_outcome(get("outcome"))
     if outcome is None or not usable_key(key) or not isinstance(detail, str | None):
         return None
-    evidence = Evidence(
+    return IndexLine(
+        frame,
         str(key),
         outcome,
-        b"",
-        detail or "",
+        _word(get("kind")) or "",
+        _word(get("member")),
+        _word(get("stderr")),
+        _word(get("sha256")),
         finite(get("taken")),
         finite(get("monotonic")),
         finite(get("duration")),
-        exit=status if isinstance(status, int) and abs(status) < 1 << 31 else None,
-        fault=fault if isinstance(fault, str) else "",
+        detail,
+        status if isinstance(status, int) and abs(status) < 1 << 31 else None,
+        _word(get("fault")),
     )
-    return IndexLine(frame, evidence, _word(get("member")), _word(get("stderr")), _word(get("sha256")))
 
 
 def _word(value: object) -> str | None:

@@ -189,6 +189,8 @@ def _all_names(covers: Covers, row: Any, name: str) -> Iterator[str]:
 
 
 def _missing(window: Window, rule: Rule, said: Sequence[Verdict]) -> Iterator[Unchecked]:
+    if not rule.covered:
+        return
     judged: set[str] = set()
     for verdict in said:
         subjects = (verdict.subject, *verdict.others) if isinstance(verdict, Finding) else verdict.subjects

@@ -88,6 +88,7 @@ class LiveHost(Host):
         self._client: GatewayClient | None = None
         self._clock = clock
         self._resting: dict[str, float] = {}
+        self._left_resting = 0
         self._log: KmsgReader | None = None
 
     def read(self, path: str) -> bytes:
@@ -225,9 +226,10 @@ class LiveHost(Host):
     def rest(self, what: str, seconds: float) -> None:
         """Suspend queries of something for a number of seconds; a current suspension is not extended."""
         if not self.rests(what):
-            if len(self._resting) >= _MOST_RESTING:
+            if len(self._resting) >= max(_MOST_RESTING, 2 * self._left_resting):
                 now = self._clock()
                 self._resting = {each: until for each, until in self._resting.items() if until > now}
+                self._left_resting = len(self._resting)
             self._resting[what] = self._clock() + seconds
 
     def close(self) -> None:

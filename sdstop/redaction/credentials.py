@@ -153,7 +153,13 @@ def _cleaned(item: Evidence) -> Evidence:
 
 def _is_secret(key: str) -> bool:
     """Return whether the last part of a path is the name of a file that holds credentials."""
-    return "/" in key and _FILES.fullmatch(key.rpartition("/")[2]) is not None
+    return "/" in key and _is_secret_name(key.rpartition("/")[2])
+
+
+@lru_cache(maxsize=1024)
+def _is_secret_name(name: str) -> bool:
+    """Return whether a file of this name holds credentials; thousands of files have the same few names."""
+    return _FILES.fullmatch(name) is not None
 
 
 @lru_cache(maxsize=256)

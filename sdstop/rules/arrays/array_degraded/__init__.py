@@ -48,14 +48,17 @@ _RUNNING = frozenset({
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
-    for member in window.rows(Member).values():
-        if member.errors and member.state != "faulty":
-            yield corrected(window, member, member.errors, limits)
-        elif (said := marks(member)) and member.state != "faulty":
-            yield suspect(window, member, said)
+    for member, said in window.of_run(Member, "members in doubt", lambda: _in_doubt(window)):
+        yield corrected(window, member, member.errors, limits) if member.errors else suspect(window, member, said)
     for array in sorted(window.rows(Array).values(), key=lambda array: array.array):
         yield _idle(window, array) or _judged(window, array)
     yield from unchecked(unlisted(window), "counted in /proc/diskstats, and not listed in /proc/mdstat", gap=Gap.FAULTY)
+
+
+def _in_doubt(window: Window) -> list[tuple[Member, str]]:
+    """Return the members that serve although they have errors or marks, with their marks."""
+    rows = [member for member in window.rows(Member).values() if member.state != "faulty"]
+    return [(member, said) for member in rows if (said := marks(member)) or member.errors]
 
 
 def _idle(window: Window, array: Array) -> Verdict | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 from sdstop.collectors.block.readings import BlockDevice
 from sdstop.collectors.md.readings import Array, Member
@@ -29,11 +29,17 @@ def twice(window: Window, array: Array) -> str:
 def shared(window: Window, array: Array) -> Mapping[str, Sequence[str]]:
     """Return the disks that hold several members of a redundant array as partitions, with these."""
     found: dict[str, list[str]] = {}
-    for member in window.where(Member, "array", array.array) if array.redundant else ():
-        device = window.get(BlockDevice, member.device)
-        if member.state in _WORKING and device is not None and device.parent is not None:
-            found.setdefault(device.parent, []).append(member.device)
+    disks = window.of_run(BlockDevice, "disks of partitions", lambda: _disks(window))
+    for member in window.where(Member, "array", array.array) if array.redundant and disks else ():
+        disk = disks.get(member.device)
+        if disk is not None and member.state in _WORKING:
+            found.setdefault(disk, []).append(member.device)
     return {disk: names for disk, names in found.items() if len(names) > 1}
+
+
+def _disks(window: Window) -> Mapping[Hashable, str]:
+    """Return the disk of each partition."""
+    return {name: row.parent for name, row in window.rows(BlockDevice).items() if row.parent is not None}
 
 
 def on_one_disk(window: Window, array: Array, disks: Mapping[str, Sequence[str]]) -> Finding:

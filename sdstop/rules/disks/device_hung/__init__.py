@@ -33,7 +33,7 @@ from sdstop.readings.disk import Disk
 from sdstop.readings.service import Service
 from sdstop.rules.disks.device_hung.one_way import OneWay, one_way
 from sdstop.rules.disks.device_hung.printed import printed
-from sdstop.rules.disks.device_hung.stall import NEVER, Stall, completions, is_exempt, stalls
+from sdstop.rules.disks.device_hung.stall import NEVER, Stall, completions, exempt, is_exempt, stalls
 from sdstop.rules.disks.device_hung.surroundings import STACKED, Surroundings, keeps_stale_counts
 
 _ID = "device-hung"
@@ -70,9 +70,9 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         else:
             yield _halted(window, halted[name], limits)
     uncounted = set[str]()
-    for device in sorted(window.rows(BlockDevice).values(), key=lambda row: row.device):
-        if device.iostats_enabled == 0 and device.kind not in _COUNTED and _stand(moments, device.device):
-            uncounted.add(device.device)
+    for device in window.of_run(BlockDevice, "devices without accounting", lambda: _unaccounted(window)):
+        if _stand(moments, device):
+            uncounted.add(device)
     yield from unchecked(sorted(uncounted), "I/O accounting is off (queue/iostats = 0)")
     span = moments[-1].started - moments[0].started
     short = limits["seconds"] - span
@@ -87,7 +87,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     else:
         rows = moments[-1].rows
         waiting = [str(name) for name, count in zip(rows, values_of(rows, "in_flight"), strict=True) if count]
-        alien = {name for name in waiting if is_exempt(window, name)}
+        alien = exempt(window, waiting)
         yield from unchecked(
             sorted(alien), "partition, whose disk is judged, or device that waits for a file", calm=True
         )
@@ -96,6 +96,12 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         rest = hung.keys() | halted.keys() | uncounted | alien | early
         good = [str(name) for name in moments[-1].rows if name not in rest]
         yield from passed(good, _good([silence for name, silence in silent.items() if name not in rest]))
+
+
+def _unaccounted(window: Window) -> list[str]:
+    """Return the devices whose requests the kernel does not count."""
+    rows = window.rows(BlockDevice).values()
+    return [row.device for row in rows if row.iostats_enabled == 0 and row.kind not in _COUNTED]
 
 
 def _stand(moments: Sequence[Moment[Disk]], name: str) -> bool:

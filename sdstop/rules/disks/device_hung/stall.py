@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -113,9 +113,20 @@ def completions(row: Disk) -> tuple[int, int, int, int]:
     return row.reads, row.writes, row.discards or 0, row.flushes or 0
 
 
+def exempt(window: Window, names: Iterable[str]) -> set[str]:
+    """Return those of the devices that cannot hang by themselves."""
+    rows = window.rows(BlockDevice)
+    known = window.of_run(BlockDevice, "exempt", lambda: {name for name, row in rows.items() if _is_exempt(row)})
+    return {name for name in names if (name in known if name in rows else is_exempt(window, name))}
+
+
 def is_exempt(window: Window, name: str) -> bool:
     """Return whether a device cannot hang by itself: loop and similar kinds, and partitions, whose disk is checked."""
     device = window.get(BlockDevice, name)
     if device is None:
         return _NAMES.match(name) is not None or window.get(Disk, _disk_of(name)) is not None
+    return _is_exempt(device)
+
+
+def _is_exempt(device: BlockDevice) -> bool:
     return device.kind in NEVER or (device.kind == "partition" and device.parent is not None)

@@ -46,7 +46,7 @@ class Surroundings:
 
     def __init__(self, window: Window, silent: Collection[str]) -> None:
         """Read the node's tasks; `silent` are the devices that complete nothing."""
-        self.stacked = window.once("stacked devices", lambda: _stacked(window.topology))
+        self.stacked = window.topology.once("stacked devices", lambda: _stacked(window.topology))
         self.kernel = next((node.kernel for node in window.rows(Node).values()), None)
         self._window = window
         self._silent = silent
