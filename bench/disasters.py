@@ -5,7 +5,10 @@
 `hung`: every disk has requests in flight and completes none, in arrays of 24; `failed`: all members of all arrays;
 `phys`: every phy counts errors; `limits`: every limit is reached; `dropping`: every interface drops frames. Of each:
 `frame` from evidence to findings, `page` of the exporter, `view` what the overview and the findings' view work out,
-`report` text and JSON once, and how many findings there are. Growth is per tenfold number of things.
+`report` text and JSON once, and how many findings there are.
+
+Growth is the factor of a cost per tenfold number of things, at most 12 (GROWTH), between each size and the next. From
+1000 to 5000 that is 12 ** log10(5) = 5.67 times the cost for 5 times the things.
 
 With --scrape N: the milliseconds that 99 of 100 scrapes take while N hung disks are judged once a second.
 """
@@ -22,6 +25,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
 from math import log10
 from statistics import median
 
@@ -47,6 +51,8 @@ SETTLED = 75
 """Seconds before what is measured: the windows of rules fill."""
 STEP = 1
 """Seconds between frames."""
+GROWTH = 12.0
+"""Maximum growth of a frame's cost for ten times the things."""
 
 Texts = Mapping[str, str]
 Second = Callable[[int, int], Texts]
@@ -306,13 +312,23 @@ def main() -> None:
     found = {}
     for name in options.only.split(","):
         costs = {count: cost(DISASTERS[name], count, options.frames) for count in sizes}
-        grows = {}
-        if len(sizes) > 1:
-            few, many = sizes[-2], sizes[-1]
-            grows = {what: growth((few, costs[few][what]), (many, costs[many][what])) for what in costs[many]}
+        grows = {
+            f"{few} to {many}": {
+                what: growth((few, costs[few][what]), (many, costs[many][what])) for what in costs[many]
+            }
+            for few, many in pairwise(sizes)
+        }
         found[name] = {"costs": costs, "growth": grows}
         print(name, json.dumps(found[name]), file=sys.stderr, flush=True)
     print(json.dumps(found))
+    steep = [
+        f"{name}, {step}: {factors['frame']:.1f}"
+        for name, each in found.items()
+        for step, factors in each["growth"].items()
+        if factors["frame"] > GROWTH
+    ]
+    if steep:
+        sys.exit(f"a frame costs more than {GROWTH:g} times for ten times the things: {'; '.join(steep)}")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from sdstop.core.evidence import Evidence, Frame
 from sdstop.core.interval import unrolled
 from sdstop.core.session import Session
 from sdstop.rules import RULES
-from tests.fixtures import opened
+from tests.fixtures import opened, story
 
 
 def side(
@@ -29,7 +29,10 @@ def side(
 @functools.lru_cache(maxsize=16)
 def _whole(name: str) -> tuple[Session, LoadTotals]:
     """Return a fixture, judged once for all tests: comparisons only read it."""
-    return _fed(name)
+    told, loads = story(name), LoadTotals()
+    for look in told.looks:
+        loads.add(look.now)
+    return told.session, loads
 
 
 def _fed(name: str, frames: Sequence[Frame] | None = None, host: str | None = None) -> tuple[Session, LoadTotals]:

@@ -7,6 +7,7 @@ import inspect
 import os
 import re
 import signal
+import subprocess
 import sys
 from collections.abc import Collection, Generator
 from pathlib import Path
@@ -81,9 +82,17 @@ def slow_too(config: pytest.Config) -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Try many examples where slow tests are asked for; the ordinary suite tries a few."""
+    """Try many examples where slow tests are asked for; the ordinary suite tries a few.
+
+    Raises UsageError where a source or a rule differs from its entry in an index: its tests would see the old one.
+    """
     if slow_too(config):
         settings.load_profile("many")
+    if not hasattr(config, "workerinput") and "PYTEST_CURRENT_TEST" not in os.environ:  # asked once
+        script = [sys.executable, str(config.rootpath / "scripts" / "docs"), "--indexes"]
+        changed = subprocess.run(script, capture_output=True, text=True, check=False)
+        if changed.returncode == 1 and changed.stderr.endswith("; run scripts/docs\n"):
+            raise pytest.UsageError(changed.stderr.strip())
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -89,7 +89,20 @@ def twentieth(turn: int) -> list[ParameterSet]:
 
     For tests that take a story through a command or the screen; what these show is tested for every story without them.
     """
-    return [pytest.param(name, marks=() if at % 20 == turn else pytest.mark.slow) for at, name in enumerate(names())]
+    return sampled(names(), 20, turn)
+
+
+def third(turn: int) -> list[ParameterSet]:
+    """Return the names of all fixtures as parameters; all but every third, from `turn` on, have the marker `slow`.
+
+    For tests that change a story and judge it again.
+    """
+    return sampled(names(), 3, turn)
+
+
+def sampled(values: Iterable[object], each: int, turn: int = 0) -> list[ParameterSet]:
+    """Return values as parameters; all but every `each`-th, from `turn` on, have the marker `slow`."""
+    return [pytest.param(one, marks=() if at % each == turn else pytest.mark.slow) for at, one in enumerate(values)]
 
 
 def crossed(ones: Collection[object], others: Collection[object], each: int = 1) -> list[ParameterSet]:
@@ -139,14 +152,6 @@ def story(name: str) -> Story:
     origin, frames = unrolled(origin, frames, BUILTIN)
     session = Session(origin, BUILTIN, RULES)
     return Story(name, frames, session, [session.feed(frame) for frame in frames])
-
-
-@functools.lru_cache(maxsize=12)
-def replayed(fixture: str, name: str) -> Session:
-    """Return a session of a fixture's frames, whose host has another name: one for all tests, which only read it."""
-    session = Session(replace(opened(fixture)[0], name=name), BUILTIN, RULES)
-    session.feed_all(renamed(fixture, name))
-    return session
 
 
 def untimed(fixture: str) -> Session:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -48,6 +49,21 @@ def test_stale_and_missing_pages_are_named(tmp_path: Path) -> None:
     assert run() == (0, "".join(f"{name}: written\n" for name in names), "")
     assert run("--check") == (0, "", "")
     assert run() == (0, "", "")
+    index = tmp_path / "collectors" / "declared.py"
+    index.write_text(index.read_text().replace("ATA over Ethernet", "AoE").replace("bcache.devices", "bcache.gone"))
+    changed = "collectors/declared.py: sdstop.collectors.aoe.targets has changed; run scripts/docs\n"
+    assert run("--indexes") == (1, "", changed)  # and not what only one side has
+
+
+def test_no_test_runs_with_an_index_that_is_not_up_to_date(tmp_path: Path) -> None:
+    (tmp_path / "scripts").mkdir()
+    said = "sdstop/rules/declared.py: sdstop.rules.zfs.x has changed; run scripts/docs"
+    (tmp_path / "scripts" / "docs").write_text(f"import sys\nprint('{said}', file=sys.stderr)\nsys.exit(1)\n")
+    argv = [sys.executable, "-m", "pytest", "-c", "pyproject.toml", "--rootdir", str(tmp_path), "-n0", str(tmp_path)]
+    alone = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+    argv += ["-p", "tests.conftest"]
+    result = subprocess.run(argv, cwd=ROOT, env=alone, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr.strip()) == (4, f"ERROR: {said}")
 
 
 def test_every_collector_command_rule_and_metric_has_its_place() -> None:

@@ -204,4 +204,46 @@ PATTERNS = (
     pattern(" Adapter Link is disabled", _LPFC + r"\d{4} Adapter Link is disabled", "port-down", LogPlace.PCI),
     pattern("Reset Needed", _LPFC + r"2887 Reset Needed: Attempting Port Recovery", "controller-reset", LogPlace.PCI),
     pattern("heartbeat still", _LPFC + r"0459 Adapter heartbeat still outstanding", "controller-alarm", LogPlace.PCI),
+    # A target has no LUN.
+    pattern(
+        "RESET ISSUED", _QLA + r"-8009:\d{1,4}: TARGET RESET ISSUED nexus=\d{1,4}:\d{1,6} cmd", "reset", LogPlace.PCI
+    ),
+    pattern(
+        "qla2xxx",
+        _QLA + _NUMBER + r"(?:Unrecoverable (?:Hardware Error: adapter|Fatal error:)|Heartbeat Failure encountered"
+        r"|ISP (?:Request|Response) Transfer Error|Parity error -- HCCR=)",
+        "controller-fault",
+        LogPlace.PCI,
+    ),
+    pattern(
+        "qla2xxx",
+        _QLA + _NUMBER + r"(?:Mailbox command timeout occurred|HW State: NEED RESET"
+        r"|ISP error recovery - retrying|(?:BUS|ADAPTER) RESET FAILED|Recoverable Fatal error: Chip reset)",
+        "controller-reset",
+        LogPlace.PCI,
+    ),
+    pattern(
+        "qla2xxx",
+        _QLA + _NUMBER + r"(?:TEMPERATURE ALERT:|ISPFx00\(\w{1,40}\): Critical temp timer"
+        r"|Asynchronous (?:over|critical) temperature event received)",
+        "controller-hot",
+        LogPlace.PCI,
+    ),
+    pattern("lpfc ", _LPFC + r"0347 Adapter is very hot", "controller-hot", LogPlace.PCI),
+    pattern(
+        "lpfc ",
+        _LPFC
+        + r"(?:0460 Adapter hardware error|0457 Adapter Hardware Error|314[345] Port Down: (?:Firmware|Debug|Prov)"
+        r"|0310 Mailbox command x?[0-9a-f]{1,4} timeout)",
+        "controller-fault",
+        LogPlace.PCI,
+    ),
+    pattern("lpfc ", _LPFC + r"0748 abort handler timed out waiting for abort", "abort", LogPlace.PCI),
+    pattern(
+        "lpfc ",
+        _LPFC + r"(?:0727 TMF \w{1,40} to TGT|072[1-6] (?:Bus|Target|Device) Reset|072[34] SCSI layer issued "
+        r"(?:Target|Bus) Reset|3172 SCSI layer issued Host Reset)",
+        "reset",
+        LogPlace.PCI,
+    ),
 )

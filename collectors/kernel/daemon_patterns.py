@@ -65,6 +65,12 @@ PATTERNS = (
         LogPlace.MAPPED,
     ),
     pattern(
+        " array, ",
+        r"(?:WARNING: )?Device #\d{1,4} of \w{1,20} array, (?P<dev>[\w.+-]{1,256}), has failed\.",
+        "member-failed",
+        LogPlace.MAPPED,
+    ),
+    pattern(
         "A processor failed",
         r" {0,4}(?:\[TOTEM {0,4}\] )?A processor failed, forming new configuration",
         "peer-lost",

@@ -28,11 +28,12 @@ def _of_ata(found: Found) -> str:
     return "timeout" if found["action"] == "6" else ""
 
 
-_SCSI = (
+SCSI = (
     r"(?:sd|scsi|ses|st|sr|ch|osst) (?P<dev>\d{1,4}:\d{1,4}:\d{1,6}:\d{1,20}): "
     r"(?:\[(?P<also>[a-z]\w{0,30})\] )?(?:tag#\d{1,6} )?"
 )
-_HOSTBYTES = {
+"""Driver and address of a SCSI device."""
+HOSTBYTES = {
     "DID_TIME_OUT": "timeout", "DID_NO_CONNECT": "transport-error", "DID_BUS_BUSY": "transport-error",
     "DID_BAD_TARGET": "transport-error", "DID_ERROR": "transport-error", "DID_RESET": "reset",
     "DID_SOFT_ERROR": "transport-error", "DID_TRANSPORT_DISRUPTED": "transport-error",
@@ -80,28 +81,26 @@ PATTERNS = (
     pattern("lost page write", r"lost page write due to I/O error on " + DEVICE, "write-lost", LogPlace.DISK),
     pattern(
         "FAILED Result: hostbyte=",
-        _SCSI + r"(?:\w[\w() ]{0,40} )?FAILED Result: hostbyte=(?P<host>\w{1,40})",
-        lambda found: _HOSTBYTES.get(found["host"], ""),
+        SCSI + r"(?:\w[\w() ]{0,40} )?FAILED Result: hostbyte=(?P<host>\w{1,40})",
+        lambda found: HOSTBYTES.get(found["host"], ""),
         LogPlace.SCSI,
     ),
     pattern(
         "Sense Key",
-        _SCSI + r"Sense Key ?: (?P<sense>[A-Z][A-Za-z]{1,20} [A-Z][a-z]{1,20})(?: \[\w{1,20}\])?",
+        SCSI + r" ?Sense Key ?: (?P<sense>[A-Z][A-Za-z]{1,20} [A-Z][a-z]{1,20})(?: \[\w{1,20}\])?",
         lambda found: _SENSE.get(found["sense"], ""),
         LogPlace.SCSI,
     ),
-    pattern("ttempting task abort", _SCSI + r"[Aa]ttempting task abort", "abort", LogPlace.SCSI),
-    pattern("ttempting Task Abort", _SCSI + r"Attempting Task Abort", "abort", LogPlace.SCSI),
+    pattern("ttempting task abort", SCSI + r"[Aa]ttempting task abort", "abort", LogPlace.SCSI),
+    pattern("ttempting Task Abort", SCSI + r"Attempting Task Abort", "abort", LogPlace.SCSI),
+    pattern("ttempting ", SCSI + r"[Aa]ttempting (?:device|target|lun|Device|Target) [Rr]eset", "reset", LogPlace.SCSI),
+    pattern("timing out command", SCSI + r"timing out command, waited \d{1,9}s", "timeout", LogPlace.SCSI),
     pattern(
-        "ttempting ", _SCSI + r"[Aa]ttempting (?:device|target|lun|Device|Target) [Rr]eset", "reset", LogPlace.SCSI
+        "Device offlined", SCSI + r"Device offlined - not ready after error recovery", "device-gone", LogPlace.SCSI
     ),
-    pattern("timing out command", _SCSI + r"timing out command, waited \d{1,9}s", "timeout", LogPlace.SCSI),
-    pattern(
-        "Device offlined", _SCSI + r"Device offlined - not ready after error recovery", "device-gone", LogPlace.SCSI
-    ),
-    pattern("rejecting I/O", _SCSI + r"rejecting I/O to (?:offline|dead) device", "offline-io", LogPlace.SCSI),
-    pattern("Power-on or device reset", _SCSI + r"Power-on or device reset occurred", "power-on", LogPlace.SCSI),
-    pattern("Synchronize Cache", _SCSI + r"Synchronize Cache\(\d\d\) failed", "flush-failed", LogPlace.SCSI),
+    pattern("rejecting I/O", SCSI + r"rejecting I/O to (?:offline|dead) device", "offline-io", LogPlace.SCSI),
+    pattern("Power-on or device reset", SCSI + r"Power-on or device reset occurred", "power-on", LogPlace.SCSI),
+    pattern("Synchronize Cache", SCSI + r"Synchronize Cache\(\d\d\) failed", "flush-failed", LogPlace.SCSI),
     pattern(
         "uas_eh_abort",
         (
@@ -160,7 +159,7 @@ PATTERNS = (
     ),
     pattern(
         "Device not ready",
-        _NVME + r"Device not ready; aborting \w{1,20}, CSTS=0x[0-9a-f]{1,8}",
+        _NVME + r"Device not ready; aborting \w{1,20}(?:, CSTS=0x[0-9a-f]{1,8})?",
         "controller-fault",
         LogPlace.NVME,
     ),
@@ -198,7 +197,7 @@ PATTERNS = (
         "io-error",
         LogPlace.DISK,
     ),
-    pattern("OCR is requested", _SCSI + r"OCR is requested due to IO timeout", "timeout", LogPlace.SCSI),
+    pattern("OCR is requested", SCSI + r"OCR is requested due to IO timeout", "timeout", LogPlace.SCSI),
     pattern(
         "detected capacity change",
         r"(?P<dev>sd[a-z]{1,4}|nvme\d{1,5}n\d{1,6}|vd[a-z]{1,4}): detected capacity change from \d{1,20} to 0$",
@@ -212,7 +211,7 @@ PATTERNS = (
         LogPlace.DISK,
     ),
     pattern(
-        "Read Capacity(", _SCSI + r"Read Capacity\(1[06]\) failed: Result: hostbyte=", "capacity-error", LogPlace.SCSI
+        "Read Capacity(", SCSI + r"Read Capacity\(1[06]\) failed: Result: hostbyte=", "capacity-error", LogPlace.SCSI
     ),
     pattern(
         "uplicate IDs",
@@ -234,11 +233,11 @@ PATTERNS = (
     ),
     pattern(
         "thin provisioning soft threshold",
-        _SCSI + r"Warning! Received an indication that the LUN reached a thin provisioning soft threshold",
+        SCSI + r"Warning! Received an indication that the LUN reached a thin provisioning soft threshold",
         "thin-low",
         LogPlace.SCSI,
     ),
-    pattern("pg failed", _SCSI + r"alua: (?:rtpg|stpg) failed", "transport-error", LogPlace.SCSI),
+    pattern("pg failed", SCSI + r"alua: (?:rtpg|stpg) failed", "transport-error", LogPlace.SCSI),
     pattern(
         "Other side returned error",
         r"block (?P<dev>nbd\d{1,5}): Other side returned error \(\d{1,5}\)",
@@ -259,7 +258,7 @@ PATTERNS = (
         "write-lost",
         LogPlace.DISK,
     ),
-    pattern("beyond end of device", _SCSI + r"access beyond end of device", "beyond-end", LogPlace.SCSI),
+    pattern("beyond end of device", SCSI + r"access beyond end of device", "beyond-end", LogPlace.SCSI),
     pattern("retrying FLUSH", _ATA + r"retrying FLUSH 0x[0-9a-f]{1,2} Emask", "flush-failed", LogPlace.ATA),
     pattern(
         "is smaller than sectors",
@@ -298,9 +297,22 @@ PATTERNS = (
     ),
     pattern(
         "Medium access timeout",
-        _SCSI + r"Medium access timeout failure\. Offlining disk!",
+        SCSI + r"Medium access timeout failure\. Offlining disk!",
         "device-gone",
         LogPlace.SCSI,
     ),
     pattern("C2HTermReq", _NVME + r"Received C2HTermReq \(FES =", "session-error", LogPlace.NVME),
+    # A paravirtual adapter of a hypervisor: virtio_scsi and vmw_pvscsi.
+    pattern(
+        " reset",
+        SCSI + r"(?:device reset$|SCSI device reset on scsi\d|SCSI (?:Bus|Host) reset$|Forced reset on cmd )",
+        "reset",
+        LogPlace.SCSI,
+    ),
+    pattern(
+        "tmo expired for SRP",
+        r"(?:fast_io_fail|dev_loss)_tmo expired for SRP (?P<dev>port-\d{1,5}:\d{1,5})",
+        "session-lost",
+        LogPlace.SESSION,
+    ),
 )

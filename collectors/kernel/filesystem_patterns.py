@@ -45,7 +45,7 @@ PATTERNS = (
     pattern("while writing superblock", _EXT + r"I/O error while writing superblock", "fs-error", LogPlace.DISK),
     pattern(
         "journal superblock",
-        r"JBD2: (?:I/O error|Error -\d{1,4} detected) when updating journal superblock for "
+        r"JBD2: (?:I/O error|Error -\d{1,4})(?: detected)? when updating journal superblock for "
         r"(?P<dev>[\w!/.]{1,60}(?:-\d{1,7})?)-\d{1,10}\b",
         "fs-error",
         LogPlace.DISK,
@@ -76,6 +76,7 @@ PATTERNS = (
     ),
     pattern("etadata I/O error", _XFS + r"metadata I/O error in \"\w{1,60}", "fs-error", LogPlace.DISK),
     pattern("etadata I/O error:", _XFS + r"metadata I/O error: block 0x[0-9a-f]{1,16}", "fs-error", LogPlace.DISK),
+    pattern("xfs_log_force", _XFS + r"xfs_log_force: error -?\d{1,4} returned", "fs-error", LogPlace.DISK),
     pattern("log I/O error", _XFS + r"log I/O error -\d{1,4}", "fs-error", LogPlace.DISK),
     pattern("Metadata ", _XFS + r"Metadata (?:corruption|CRC error) detected", "fs-corruption", LogPlace.DISK),
     pattern("Internal error", _XFS + r"Internal error \w{1,60}", "fs-corruption", LogPlace.DISK),

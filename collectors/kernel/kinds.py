@@ -78,6 +78,7 @@ KINDS: Mapping[str, MessageKind] = {
         beyond_end="request beyond the end|requests beyond the end", duplicate_id="duplicate identifier",
         controller_alarm="controller alarm",
         pending_sectors="report of unreadable sectors|reports of unreadable sectors",
+        request_failed="failed request",
         selftest_failed="failed self-test", critical_warning="critical warning", degraded_array="degraded array",
     ),
     **_kinds(
@@ -98,6 +99,7 @@ KINDS: Mapping[str, MessageKind] = {
         link_reset="link reset", power_on="power-on or reset|power-ons or resets", hba_event="HBA event",
         flush_failed="failed cache flush|failed cache flushes", reservation_conflict="reservation conflict",
         usb_reset="USB reset", usb_gone="USB disconnect", pcie_corrected="corrected PCIe error",
+        device_removed="removal of a device|removals of devices", device_blocked="blocked device",
         slot_empty="empty PCIe slot", pcie_gone="PCIe link loss|PCIe link losses",
         recovery="recovery of an array|recoveries of an array", array_reduced="reduced array",
     ),
@@ -145,6 +147,8 @@ KINDS: Mapping[str, MessageKind] = {
         iommu_fault="IOMMU fault",
         lacp_silent="bond without an LACP partner|bonds without an LACP partner",
         cpu_throttled="thermal throttling of a processor|thermal throttlings of processors",
+        osd_down="report of a down OSD|reports of down OSDs",
+        task_waiting="task in state D in a list|tasks in state D in lists",
         kernel_warning="kernel warning", unnamed_fault="unclassified fault",
     ),
 }  # fmt: skip

@@ -5,6 +5,7 @@ r"""Lines of the kernel's log as programs print and keep them.
     [Nov23 07:12] text, then [  +0.000031] text            dmesg -H, -e: seconds since the line before
     2026-11-23T07:12:01,123456+01:00 text                  dmesg --time-format iso
     Nov 23 07:12:01 node kernel: text                      journalctl -k, syslog files, without year and zone
+    Nov 23 07:12:01 kernel: text                           journalctl --no-hostname
     2026-11-23T07:12:01+0100 node kernel: text             journalctl -o short-iso, rsyslog
     Mon 2026-11-23 07:12:01 CET node kernel: text          journalctl -o short-full, systemctl status
     [   12.345678] node kernel: text                       journalctl -o short-monotonic
@@ -90,7 +91,8 @@ _FIELD = expression(r"\s+([A-Z_]{1,64})=(.*)")
 _SYSLOG = expression(
     r"(?:(\d{4}) )?([^\W\d_]{3,5}\.?|\d{1,2}\u6708) {1,2}(\d{1,2}) (\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(?: (\d{4}))? "
 )
-_SOURCE = expression(r"(\S{1,253}) ([\w./-]{1,60})(?:\[\d{1,10}\])?:(?: |$)")
+_SOURCE = expression(r"(?:(\S{0,252}[^\s:]) )?([\w./-]{1,60})(?:\[\d{1,10}\])?:(?: |$)")
+"""Node and program; journalctl --no-hostname, and syslog of some devices, have no node."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _OTHER_NAMES = (
@@ -164,7 +166,7 @@ def _line(line: str, base: float, facility: str | None) -> Line:
     sent = None if is_dmesg else _SOURCE.match(rest)
     if facility and facility != "kern":
         rest = ""
-    elif sent is not None and (sent[2] in PROGRAMS or line[0] != "["):
+    elif sent is not None and (sent[2] in PROGRAMS or line[0] != "[") and (sent[1] or line[0] != "["):
         rest = rest[sent.end() :] if sent[2] in PROGRAMS else ""
         inner = _BOOT.match(rest)
         rest = rest[inner.end() :] if inner is not None else rest

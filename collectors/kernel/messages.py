@@ -6,8 +6,9 @@ r"""Messages of the kernel that sdstop understands: their kind, and the device a
     EXT4-fs error (device dm-3): ext4_lookup:1858:                                                 fs-error dm-3
 
 Formats are those of the kernel's sources (block/blk-core.c, drivers/ata/libata-eh.c, drivers/scsi/, drivers/nvme/host/,
-drivers/md/, fs/ext4/super.c, fs/xfs/, fs/btrfs/, mm/oom_kill.c, kernel/hung_task.c), from 4.18 to 6.18. A message is
-kept up to the end of its pattern, because the rest may have names of files and free text.
+drivers/message/fusion/, drivers/md/, fs/ext4/super.c, fs/xfs/, fs/btrfs/, mm/oom_kill.c, kernel/hung_task.c), from
+2.6.32 to 6.18; those of 2.6.32 to 4.17 alone are in former_patterns. A message is kept up to the end of its pattern,
+because the rest may have names of files and free text.
 """
 
 from __future__ import annotations
@@ -20,8 +21,11 @@ from sdstop.collectors.kernel import (
     disk_patterns,
     fault_patterns,
     filesystem_patterns,
+    former_patterns,
     network_patterns,
     node_patterns,
+    raid_patterns,
+    sas_patterns,
     stack_patterns,
     unnamed,
 )
@@ -34,12 +38,15 @@ LONGEST = 240
 PATTERNS = (
     *disk_patterns.PATTERNS,
     *controller_patterns.PATTERNS,
+    *raid_patterns.PATTERNS,
+    *sas_patterns.PATTERNS,
     *stack_patterns.PATTERNS,
     *filesystem_patterns.PATTERNS,
     *network_patterns.PATTERNS,
     *node_patterns.PATTERNS,
     *fault_patterns.PATTERNS,
     *daemon_patterns.PATTERNS,
+    *former_patterns.PATTERNS,
     unnamed.PATTERN,
 )
 _BY_WORD: dict[str, list[Pattern]] = {}
@@ -67,7 +74,7 @@ def suppressed(text: str) -> int:
 def understood(text: str) -> Message | None:
     """Return a message that sdstop understands, None for any other one."""
     for word, patterns in _BY_WORD.items():
-        if word in text:
+        if word in text and (word or unnamed.is_worth_a_try(text)):
             for each in patterns:
                 found = each.form.match(text)
                 message = _message(each, found) if found is not None else None

@@ -24,6 +24,27 @@ PATTERNS = (
         LogPlace.NODE,
     ),
     pattern(
+        "down",
+        r"(?:bonding: )?bond\d{1,3}: \(slave (?P<also>[\w.@-]{1,15})\): (?:link status down for|(?:backup )?interface "
+        r"is now down)",
+        "nic-down",
+        LogPlace.NODE,
+    ),
+    pattern(
+        "interface ",
+        r"(?:bonding: )?bond\d{1,3}: (?:link status down for (?:\w{1,10} )?|(?:backup )?)interface "
+        r"(?P<also>[\w.@-]{1,15})(?:, disabling it in| is now down)",
+        "nic-down",
+        LogPlace.NODE,
+    ),
+    pattern(
+        "initiating reset",
+        r"ixgbe [0-9a-f:.]{12} (?P<also>[\w.@-]{1,15}): (?:initiating reset due to tx timeout"
+        r"|Received ECC Err, initiating reset)",
+        "transmit-hang",
+        LogPlace.NODE,
+    ),
+    pattern(
         "without any active interface",
         r"(?:bonding: )?" + _INTERFACE + r": now running without any active interface",
         "bond-down",
@@ -42,6 +63,14 @@ PATTERNS = (
         "peer-lost",
         LogPlace.NODE,
     ),
+    pattern(
+        " conn( ",
+        r"(?:block drbd\d{1,6}|drbd (?P<hidden>\S{1,128}(?: \S{1,128})?)): (?:[a-z]{2,12}\( \w{1,20} -> \w{1,20} \) )?"
+        r"conn\( \w{1,20} -> (?:NetworkFailure|Timeout|BrokenPipe|ProtocolError) \)",
+        "peer-lost",
+        LogPlace.NODE,
+    ),
+    pattern("osd", r"libceph: osd\d{1,7} down$", "osd-down", LogPlace.NODE),
     pattern(
         "Remote failed to finish a request",
         r"(?:block drbd\d{1,6}|drbd (?P<hidden>\S{1,128}(?: \S{1,128})?)): Remote failed to finish a request within "

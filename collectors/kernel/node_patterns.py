@@ -11,6 +11,13 @@ _AER = {
     "Fatal": "pcie-fatal",
     "Non-Fatal": "pcie-uncorrected",
 }
+_DECODED = {
+    "Uncorrected": "memory-uncorrected",
+    "System": "machine-check",
+    "Deferred": "memory-uncorrected",
+    "Corrected": "hardware-corrected",
+}
+"""Kinds of errors by the first word of their state (drivers/edac/mce_amd.c)."""
 _SEVERE = {"corrected": "hardware-corrected", "recoverable": "memory-uncorrected", "fatal": "machine-check"}
 
 PATTERNS = (
@@ -36,6 +43,20 @@ PATTERNS = (
             r" seconds"
         ),
         "hung-task",
+        LogPlace.NODE,
+    ),
+    # Of a list that was asked for (sysrq w), or behind a report of a hung task.
+    pattern(
+        " state:D ",
+        r"task:(?P<also>[ -~]{1,15}?) {1,15}state:D {1,3}(?:running task)? {0,4}stack: {0,5}\d{1,9} {1,8}pid: {0,5}"
+        r"\d{1,8}\b",
+        "task-waiting",
+        LogPlace.NODE,
+    ),
+    pattern(
+        " D ",
+        r"(?P<also>[!-~]{1,15}) {1,15}D [0-9a-f]{16} {1,5}\d{1,9} {1,6}\d{1,8} {1,7}\d{1,8} 0x[0-9a-f]{8}",
+        "task-waiting",
         LogPlace.NODE,
     ),
     pattern(
@@ -257,4 +278,18 @@ PATTERNS = (
         "controller-fault",
         LogPlace.PCI,
     ),
+    pattern(
+        "[Hardware Error]: ",
+        r"\[Hardware Error\]: (?P<class>Uncorrected, software|System Fatal error|Deferred error|Corrected error)",
+        lambda found: _DECODED[found["class"].split(maxsplit=1)[0].rstrip(",")],
+        LogPlace.NODE,
+    ),
+    pattern(
+        "Memory failure: ",
+        r"Memory failure: 0x[0-9a-f]{1,16}: (?:Sending SIGBUS to|forcibly killing) [ -~]{1,16}:\d{1,8}",
+        "memory-uncorrected",
+        LogPlace.NODE,
+    ),
+    pattern("dio swapfile", r"Write error -?\d{1,4} on dio swapfile \(\d{1,20}\)", "swap-error", LogPlace.NODE),
+    pattern("Assertion failure in", r"Assertion failure in \w{1,60}\(\) at", "kernel-bug", LogPlace.NODE),
 )

@@ -146,7 +146,10 @@ def quoted(line: str, origin: str) -> str:
     return json.dumps(line)[1:-1] if origin.startswith("answer:") else line
 
 
-_SAME = {"sense-medium": "medium-error", "sense-aborted": "abort", "sense-hardware": "io-error"}
+_SAME = {
+    "sense-medium": {"medium-error"}, "sense-aborted": {"abort"}, "sense-hardware": {"io-error"},
+    "request-failed": {"io-error", "medium-error", "target-error", "transport-error", "timeout", "sense-medium"},
+}  # fmt: skip
 """Kinds of sense data and of the failed request, one message each: only one of both is counted."""
 
 
@@ -157,6 +160,6 @@ def counted(rows: Iterable[KernelComplaint], *, minute: bool) -> list[str]:
         count = (row.minute or 0) if minute else row.count
         if count:
             counts[row.kind] = counts.get(row.kind, 0) + count
-    kinds = [kind for kind in counts if _SAME.get(kind) not in counts]
+    kinds = [kind for kind in counts if _SAME.get(kind, set()).isdisjoint(counts)]
     order = sorted(kinds, key=lambda kind: (list(LogEffect).index(KINDS[kind].effect), -counts[kind]))
     return [KINDS[kind].counted(counts[kind]) for kind in order]

@@ -74,6 +74,15 @@ PATTERNS = (
         LogPlace.DISK,
     ),
     pattern(
+        "aid device",
+        r"md/raid10:(?P<hidden>[\w-]{1,60}): "
+        + DEVICE
+        + r": (?:Raid device exceeded read_error threshold|Failing raid "
+        r"device)",
+        "read-unrepaired",
+        LogPlace.DISK,
+    ),
+    pattern(
         "unrecoverable I/O",
         (
             r"md/raid\d{0,2}:(?P<dev>[\w-]{1,60}): (?:[\w-]{1,60}: )?unrecoverable I/O (?:read"
@@ -298,6 +307,7 @@ PATTERNS = (
         "target-error",
         LogPlace.AOE,
     ),
+    pattern("is not up", r"aoe: device (?P<dev>\d{1,5}\.\d{1,3}) is not up", "offline-io", LogPlace.AOE),
     pattern(
         "error packet from",
         r"aoe: error packet from (?P<dev>\d{1,5}\.\d{1,3})(?:@(?P<hidden>[\w.@-]{1,15}))?; ecode=\d{1,3}",
@@ -428,5 +438,12 @@ PATTERNS = (
         r"(?P<dev>bcache): \w{1,40}\(\) bad (?:magic|csum) reading priorities",
         "cache-error",
         LogPlace.CONTROLLER,
+    ),
+    pattern(
+        "closing iSCSI connection",
+        r"(?:Unable to recover from DataOut timeout while in ERL=0|Command ITT: 0x[0-9a-f]{8} exceeded max retries for "
+        r"DataOUT timeout \d{1,9}), closing iSCSI connection",
+        "client-lost",
+        LogPlace.NODE,
     ),
 )

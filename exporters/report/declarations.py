@@ -1,8 +1,8 @@
 """Indexes of declarations: rules and sources without their functions, as Python source text.
 
 A rule or a source is a record of words, numbers, families and functions. Its index has all but the functions, which
-`later` names, so that nothing else of it is imported where it has nothing to do. scripts/docs writes the indexes, and a
-test fails where one is not up to date.
+`later` names, so that nothing else of it is imported where it has nothing to do. scripts/docs writes the indexes, and
+pytest stops while an entry differs from its declaration (tests/conftest.py).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def index(about: str, name: str, declared: Mapping[str, Mapping[str, Struct]]) -
     head = (
         f'"""{about}',
         "",
-        "Written by scripts/docs from the declarations themselves; a test fails when this file is not up to date.",
+        "Written by scripts/docs from the declarations themselves; pytest stops while an entry differs from them.",
         '"""',
         "",
         "from __future__ import annotations",

@@ -9,7 +9,9 @@ without the others. Times are kept to the microsecond. Hashes prove that every b
 from __future__ import annotations
 
 import zlib
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from hashlib import blake2b
 from math import isfinite
 from typing import TypeVar
@@ -18,7 +20,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sdstop.core.evidence import Evidence, Frame, Outcome, RunMark
+from sdstop.core.evidence import RAN, Evidence, Frame, Outcome, RunMark
 from sdstop.core.versions import LARGEST, Damaged, Versions
 
 S = TypeVar("S", bound=Struct)
@@ -246,11 +248,32 @@ class OpenBlock:
         """
         wanted, is_last = set(keys), index == len(self.moments) - 1
         known, coming = dict[str, Evidence](), dict[str, Evidence]()
-        for key in wanted if is_last else self.keys:
+        for key in wanted if is_last else wanted | self._at(index + 1):
             before, after = self._near(key, index, before=key in wanted, after=not is_last)
             known.update({} if before is None else {key: before})
             coming.update({} if after is None else {key: after})
         return known, coming
+
+    def changed_after(self, index: int) -> set[str]:
+        """Return the keys of all evidence that may have a version after a frame, and RAN with those of later runs.
+
+        Raises Damaged.
+        """
+        runs = {RAN + name for name, marks in self._runs_by_name() if any(at > index for at in marks.frames)}
+        pieces = (key for key, frames in self._moving.items() if any(at > index for at in frames))
+        return {*pieces, *self._places, *runs}
+
+    def _at(self, index: int) -> set[str]:
+        """Return the keys of all evidence that may have a version at a frame. Raises Damaged."""
+        if not index:
+            return self.keys
+        return {*(key for key, frames in self._moving.items() if index in frames), *self._places}
+
+    @cached_property
+    def _moving(self) -> dict[str, list[int]]:
+        """Frames of the small pieces with a version after the first frame; a first block has thousands of others."""
+        every = ((key, _decoded(raw, _Places).frames) for key, raw in self._pieces.items())
+        return {key: frames for key, frames in every if frames != [0]}
 
     def _near(self, key: str, index: int, *, before: bool, after: bool) -> tuple[Evidence | None, Evidence | None]:
         """Return the last version of a piece up to a frame, and that of the next frame, if they are wanted."""
@@ -269,7 +292,9 @@ class OpenBlock:
 
     def runs(self, index: int) -> dict[str, RunMark] | None:
         """Return the collector runs of a frame, None if they are not recorded. Raises Damaged."""
-        return self._ran()[index] if self.moments[index].noted else None
+        if not self.moments[index].noted:
+            return None
+        return {name: mark for name, (at, mark) in self._last_ran(index).items() if at == index}
 
     def frames(self) -> list[Frame]:
         """Return all frames. Raises Damaged."""
@@ -289,18 +314,37 @@ class OpenBlock:
 
     def last_runs(self, index: int | None = None) -> dict[str, RunMark]:
         """Return the last run of each collector, up to a frame. Raises Damaged."""
-        ran = self._ran()
-        return {name: mark for marks in (ran if index is None else ran[: index + 1]) for name, mark in marks.items()}
+        found = self._last_ran(len(self.moments) - 1 if index is None else index)
+        return {name: mark for name, (_, mark) in found.items()}
+
+    def _last_ran(self, index: int) -> dict[str, tuple[int, RunMark]]:
+        """Return the last run of each collector up to a frame, with the index of its frame. Raises Damaged."""
+        found: dict[str, tuple[int, RunMark]] = {}
+        for name, marks in self._runs_by_name():
+            place = bisect_right(marks.frames, index) - 1
+            if place >= 0:
+                found[name] = marks.frames[place], self._mark(name, marks, place)
+        return found
+
+    def _runs_by_name(self) -> Iterator[tuple[str, Marks]]:
+        for name, marks in self._contents.ran.items():
+            if not len(marks.frames) == len(marks.started) == len(marks.took):
+                raise Damaged(f"runs of {name} and frames do not fit")
+            yield name, marks
+
+    def _mark(self, name: str, marks: Marks, place: int) -> RunMark:
+        try:
+            began = self.moments[marks.frames[place]].monotonic + marks.started[place] / MICRO
+            took = marks.took[place]
+        except IndexError as error:
+            raise Damaged(f"runs of {name} and frames do not fit: {error}") from error
+        return RunMark(began, None if took is None else took / MICRO)
 
     def _ran(self) -> list[dict[str, RunMark]]:
         ran: list[dict[str, RunMark]] = [{} for _ in self.moments]
-        for name, marks in self._contents.ran.items():
-            try:
-                for index, started, took in zip(marks.frames, marks.started, marks.took, strict=True):
-                    began = self.moments[index].monotonic + started / MICRO
-                    ran[index][name] = RunMark(began, None if took is None else took / MICRO)
-            except (ValueError, IndexError) as error:
-                raise Damaged(f"runs of {name} and frames do not fit: {error}") from error
+        for name, marks in self._runs_by_name():
+            for place, index in enumerate(marks.frames):
+                ran[index][name] = self._mark(name, marks, place)
         return ran
 
 
@@ -311,6 +355,12 @@ class _Parts(Struct, frozen=True):
     ran: dict[str, Marks]
     pieces: dict[str, msgspec.Raw]
     large: list[str]
+
+
+class _Places(Struct, frozen=True, array_like=True):
+    """The frames of a piece; the rest is not decoded."""
+
+    frames: list[int]
 
 
 class _Times(Struct, frozen=True):

@@ -382,8 +382,11 @@ class Session:
     def _before(self, index: int, seconds: float) -> int:
         """Return the index of the oldest frame at most `seconds` before one."""
         frames, start = self.timeline.frames, index
-        newest = frames[index].monotonic
-        while start > 0 and not frames[start].fresh and newest - frames[start - 1].monotonic <= seconds:
+        frame = newest = frames[index]
+        while start > 0 and not frame.fresh:
+            frame = frames[start - 1]
+            if newest.monotonic - frame.monotonic > seconds:
+                break
             start -= 1
         return start
 

@@ -147,6 +147,10 @@ class LinkGraph(Struct, eq=False):
             found[self._things[number]].append(pair)
         return found
 
+    def uses(self, naming: Naming) -> bool:
+        """Return whether a namespace has names."""
+        return bool(self._spaces.get(naming))
+
     def called(self, naming: Naming, name: str) -> int | None:
         """Return the thing with a name in a namespace."""
         number = self._spaces.get(naming, _NO_NAMES).get(name)

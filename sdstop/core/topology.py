@@ -44,6 +44,7 @@ class Topology:
             )
         )
         """All things, in the order of the rows that name them."""
+        self._namings = tuple(filter(structure.uses, Naming))
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return the result of `make`, called once per topology: for results that depend on the structure alone."""
@@ -90,7 +91,7 @@ class Topology:
 
     def exact(self, name: str, kinds: frozenset[ThingKind] = frozenset()) -> Thing | None:
         """Return the thing with exactly this name in any namespace, those of block devices first."""
-        for naming in Naming:
+        for naming in self._namings:
             place = self.structure.called(naming, name)
             if place is not None and (not kinds or kinds & self.things[place].kinds):
                 return self.things[place]

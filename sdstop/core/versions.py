@@ -88,11 +88,13 @@ class Versions(Struct, frozen=True, array_like=True):
         form, numbers = _apart(self.first, self.padded)
         row = list(numbers)
         columns, width = self._shape(len(row))
+        wide = int.from_bytes(array("q", [row[column] for column in columns]).tobytes(), "little")
         done, found = 0, []
         for version in wanted:
             if version > done:
-                for column, by in zip(columns, self._between(done, version, len(columns), width), strict=True):
-                    row[column] += by
+                wide += self._between(done, version, len(columns), width)
+                for column, number in zip(columns, _split(wide, len(columns)), strict=True):
+                    row[column] = number
                 done = version
             found.append(_filled(form, row, padded=self.padded) if version else self.first)
         return found
@@ -108,15 +110,15 @@ class Versions(Struct, frozen=True, array_like=True):
             raise Damaged("numbers of a text are missing")
         return columns, width
 
-    def _between(self, begin: int, end: int, columns: int, width: int) -> list[int]:
-        """Return by how much each column moved from one version to another, without the differences one by one.
+    def _between(self, begin: int, end: int, columns: int, width: int) -> int:
+        """Return by how much each column moved from one version to another, in 64 bits of one large integer each.
 
-        The bytes of a plane at one version are one large integer, whose sum over the versions has each column's sum in
-        16 bits of its own: as long as these are at most 256, none carries into the next.
+        The bytes of a plane at one version are such an integer, too, whose sum over the versions has each column's sum
+        in 16 bits of its own: as long as these are at most 256, none carries into the next.
         """
-        steps = self.count - 1
-        size, found = steps * columns, [0] * columns
-        even = int.from_bytes(b"\xff\x00" * ((columns + 1) // 2), "little")
+        steps, pairs, moved = self.count - 1, (columns + 1) // 2, 0
+        size = steps * columns
+        even = int.from_bytes(b"\xff\x00" * pairs, "little")
         signs = int.from_bytes(b"\x80" * columns, "little")
         for first in range(begin, end, _SUMMED):
             rows = range(first, min(first + _SUMMED, end))
@@ -128,13 +130,14 @@ class Versions(Struct, frozen=True, array_like=True):
                         number ^= signs  # a signed byte, and 128
                     sums[0] += number & even
                     sums[1] += (number >> 8) & even
-                both = array("H", bytes(4 * len(range(0, columns, 2))))
+                spread = bytearray(16 * pairs)
                 for place, total in enumerate(sums):
-                    both[place::2] = _unpacked("H", total.to_bytes(len(both), "little"))
-                below = 128 * len(rows) if plane == width - 1 else 0
-                scale = 256**plane
-                found = [known + (each - below) * scale for known, each in zip(found, both[:columns], strict=True)]
-        return found
+                    low = total.to_bytes(2 * pairs, "little")
+                    spread[8 * place :: 16], spread[8 * place + 1 :: 16] = low[::2], low[1::2]
+                moved += int.from_bytes(spread, "little") << 8 * plane
+            below = (128 * len(rows)).to_bytes(8, "little") * columns
+            moved -= int.from_bytes(below, "little") << 8 * (width - 1)
+        return moved
 
     def _moved(self, numbers: int) -> tuple[list[int], array[int]]:
         """Return the positions of the numbers that change, and their differences, column by column."""
@@ -226,6 +229,14 @@ def _filled(form: bytes, numbers: Sequence[int], *, padded: bool) -> bytes:
         return form % tuple(numbers)
     except TypeError as error:
         raise Damaged(f"a text and its numbers do not fit: {error}") from error
+
+
+def _split(wide: int, count: int) -> array[int]:
+    """Return the numbers in 64 bits each of a large integer. Raises Damaged for numbers that no text has."""
+    signs = int.from_bytes(b"\0\0\0\0\0\0\0\x80" * count, "little")
+    if wide < 0 or wide & signs or wide.bit_length() > 64 * count:
+        raise Damaged("a text has an impossible number")
+    return _unpacked("q", wide.to_bytes(8 * count, "little"))
 
 
 def _unpacked(kind: str, data: bytes | bytearray) -> array[int]:

@@ -10,7 +10,7 @@ import math
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sdstop.core.block import BaseTexts, Block, BlockMoment, OpenBlock, block_moments, original_text
+from sdstop.core.block import BaseTexts, Block, BlockMoment, OpenBlock, block_moments, original_text, stored_text
 from sdstop.core.evidence import RAN, Evidence, Frame, Origin, RunMark
 from sdstop.core.format import bytes_, plural, safe
 from sdstop.core.minute import Minute
@@ -226,6 +226,16 @@ class Recording:
                 (since, until),
             ).fetchall()
             return {number: original_text(_text(key)) for number, key in rows}
+
+    def names(self, keys: Iterable[str]) -> dict[int, str]:
+        """Return the names, with their keys, of evidence. Raises NoRecording."""
+        found = dict[int, str]()
+        with self._reading():
+            for key in keys:
+                row = self._store.execute("SELECT id FROM name WHERE key = ?", (stored_text(key),)).fetchone()
+                if row is not None:
+                    found[row[0]] = key
+        return found
 
     def _opened(self) -> sqlite3.Connection:
         where = self._path.absolute().as_uri()

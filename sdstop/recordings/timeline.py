@@ -149,14 +149,13 @@ class StoredTimeline(Timeline):
         opened, coming = self._opened(then), self._opened(place)
         if opened is None or coming is None:
             return None
-        ids = sorted((self._clock.places[begin].id, self._clock.places[then].id))
         if not all(map(self._clock.holds, (begin, then, place))):
             return None  # their changes are dropped, too
-        try:
-            names = self.recording.changed(ids[0], ids[1] + 1)
-        except NoRecording:
-            return None
         within = at - 1 - self._clock.starts[then]
+        try:
+            names = self._differs(base, at - 1, opened)
+        except (Damaged, NoRecording):
+            return None
         try:
             known, now = opened.around((key for key in names.values() if not key.startswith(RAN)), within)
             marks, ran = opened.last_runs(within), coming.runs(at - self._clock.starts[place])
@@ -183,6 +182,22 @@ class StoredTimeline(Timeline):
         if ran is not None:
             second = replace(second, ran={name: _shifted_mark(mark, shift) for name, mark in ran.items()})
         return Moved(self.part(first), gone, self.part(second))
+
+    def _differs(self, base: int, at: int, opened: OpenBlock) -> dict[int, str]:
+        """Return the names, with their keys, of the evidence that may differ between two frames of a run.
+
+        `opened` is the block of the second one. Raises Damaged and NoRecording.
+        """
+        first, last = sorted((self._clock.place(base), self._clock.place(at)))
+        places = self._clock.places
+        earliest: OpenBlock | None = opened
+        if self._clock.place(at) != first:
+            begins = not first or places[first - 1].run != places[first].run  # with every piece there is
+            earliest = self._opened(first) if begins else None
+        if earliest is None:
+            return self.recording.changed(places[first].id, places[last].id + 1)
+        later = earliest.changed_after(min(base, at) - self._clock.starts[first])
+        return {**self.recording.changed(places[first].id + 1, places[last].id + 1), **self.recording.names(later)}
 
     def _opened(self, place: int) -> OpenBlock | None:
         """Return a block whose evidence is read when asked for; the last one is kept."""

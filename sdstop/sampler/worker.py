@@ -19,6 +19,7 @@ from typing import NoReturn
 from msgspec import Struct
 
 from sdstop.core.collector import Collector
+from sdstop.core.heap import return_free_blocks
 from sdstop.core.host import Host
 from sdstop.node.answers import hotplug
 from sdstop.node.child import detach, end_with
@@ -111,6 +112,7 @@ def run_worker(task: WorkerConfig, host: Host, connection: socket.socket, at_lei
             connection.send(packet)
         if len(frame[2]) >= wire.BATCH:
             gc.collect()  # garbage of a round of many files holds what else is freed; the parent's objects are frozen
+            return_free_blocks()
 
     scheduler = Scheduler(task.collectors, host, send, wake, task.interval, task.patience)
     scheduler.rest.seconds = task.rest

@@ -164,8 +164,14 @@ class Dashboard(Commands):
         look = self.playhead.look
         if self.forward is not None and look is not None and look.provisional:
             self.forward.near(look.index)
+        before = self.main.scene
         self.paint()
-        self.call_after_refresh(self.lookup.painted)
+        self.call_after_refresh(self._painted, before)
+
+    def _painted(self, before: Scene | None) -> None:
+        """Go on after a frame is on the screen; only now the one `before` is freed, which takes 5 ms."""
+        del before
+        self.lookup.painted()
 
     def moved(self) -> None:
         """Show the frame that was stepped to if it is judged, or else which one is being judged."""

@@ -50,6 +50,7 @@ class Main(Screen[None]):
         self._last: RowQuery | None = None
         self._at: Hit | None = None
         self._waiting = False
+        self._styled = False
 
     @property
     def shown(self) -> View:
@@ -57,7 +58,9 @@ class Main(Screen[None]):
         return self.views[self.entry.key]
 
     def compose(self) -> ComposeResult:
-        """Lay out the widgets."""
+        """Lay out the widgets, with the classes of the terminal's size: set later, all widgets are styled again."""
+        for size, points in zip(self.app.size, (self.HORIZONTAL_BREAKPOINTS, self.VERTICAL_BREAKPOINTS), strict=True):
+            self.update_classes(dict.fromkeys(self._get_breakpoint_classes(size, points or []), True), update=False)
         yield self.tiny
         yield self.status
         yield self.tabs
@@ -82,8 +85,9 @@ class Main(Screen[None]):
         self.set_class(event.size.width < 40 or event.size.height < 8, "-tiny")
         self._show_after_layout()
 
-    def on_screen_resume(self) -> None:
-        """Repaint after a sheet is closed."""
+    def on_screen_resume(self, event: events.ScreenResume) -> None:
+        """Repaint after a sheet is closed; at the start, all widgets have just been styled."""
+        event.refresh_styles, self._styled = self._styled, True
         if self.scene is not None:
             self.show(self.scene)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.analysis.comparison.outlier import ASPECTS, Trait, outliers
@@ -62,7 +62,6 @@ def test_two_generations_and_other_groups_are_no_outliers() -> None:
     assert [type(v) for v in outliers([*one, *other])] == [RuledOut, RuledOut]
 
 
-@settings(max_examples=60)
 @given(
     st.lists(
         st.builds(

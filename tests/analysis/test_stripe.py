@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -429,7 +429,6 @@ def any_seconds(draw: st.DrawFn) -> list[Second]:
     ]
 
 
-@settings(max_examples=60, deadline=None)
 @given(seconds=any_seconds(), rotational=st.booleans(), parity=st.integers(0, 2))
 def test_any_seconds_get_a_verdict_whose_numbers_are_numbers(
     seconds: list[Second], *, rotational: bool, parity: int
@@ -460,7 +459,6 @@ def test_judged_seconds_are_freed_at_once() -> None:
         gc.enable()
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.permutations(range(8)), st.sampled_from([StripePattern.CONVOY, StripePattern.EVEN]))
 def test_the_order_of_the_columns_does_not_matter(order: list[int], load: StripePattern) -> None:
     seconds = run(moving if load is StripePattern.CONVOY else even)

@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.arrays import (
@@ -160,7 +160,6 @@ def test_clones_that_crowd_on_rotational_disks_do_so_more_than_by_chance() -> No
     disks=st.integers(2, 8).map(lambda half: 2 * half),
     number=st.integers(0, 511),
 )
-@settings(max_examples=100, deadline=None)
 def test_no_two_chunks_share_a_place_and_a_row_holds_each_disk_once(level: Level, disks: int, number: int) -> None:
     geometry = Geometry(ArraySpec(level=level, disks=disks, member_size=64 * MIB))
     row = number // geometry.data * geometry.data

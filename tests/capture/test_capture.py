@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.capture.contents import CaptureRefused, ReadLimits, read_folder
@@ -552,7 +552,6 @@ DOCUMENTS = [
 
 
 @given(st.fixed_dictionaries({}, optional=dict.fromkeys(DOCUMENTS, JSON | st.binary(max_size=20))))
-@settings(max_examples=200)
 def test_any_json_opens_or_is_refused(files: Files) -> None:
     with TemporaryDirectory() as folder, suppress(OpenError):
         origin, frames = open_capture(

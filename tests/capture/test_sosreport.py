@@ -13,7 +13,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.capture.reader import OpenError, open_capture
@@ -225,7 +225,6 @@ def test_a_bomb_is_refused(tmp_path: Path) -> None:
         open_capture(path)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_garbage_is_refused_in_one_line(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     folder = tmp_path_factory.mktemp("sos")
@@ -329,7 +328,6 @@ def test_a_command_without_an_answer_gives_its_reason(tmp_path: Path) -> None:
 
 
 @given(st.sampled_from(["cmd:uname -a", "cmd:blockdev --report", "cmd:udevadm info .dev.sda"]), st.binary(max_size=200))
-@settings(max_examples=40)
 def test_no_output_of_a_command_raises(key: str, data: bytes) -> None:
     there = {key: Evidence(key, data=data), "link:/sys/block/sda": Evidence("link:/sys/block/sda", data=b"../x")}
     assert all(item.detail for item in stand_ins(there))

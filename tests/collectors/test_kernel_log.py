@@ -58,6 +58,8 @@ FORMS = {
     "kern.log": ((f"Nov 23 07:01:11 db1 kernel: [   71.250000] {ABORT}\nNov  3 07:01:12 db1 kernel: [   72.5] x\n"
                  f"Nov 23 07:01:12 db1 kernel: [   72.500000] {MEDIUM}\n"
                  "Nov 23 07:02:52 db1 CRON[12]: x\n"), Clock.LOCAL),
+    "--no-hostname": ((f"Nov 23 07:01:11 kernel: {ABORT}\nNov 23 07:01:12 kernel: {MEDIUM}\n"
+                       "Nov 23 07:02:52 sshd[12]: password hunter2\n"), Clock.LOCAL),
     "short-iso": ((f"2026-11-23T07:01:11+0100 db1 kernel: {ABORT}\n2026-11-23T07:01:12+0100 db1 kernel: {MEDIUM}\n"
                   "2026-11-23T07:02:52+0100 db1 cron[1]: x\n"), Clock.UNIX),
     "rsyslog": ((f"2026-11-23T07:01:11.250000+01:00 db1 kernel: [   71.250000] {ABORT}\n"
@@ -114,6 +116,14 @@ def test_lines_without_times_are_read_and_have_no_age() -> None:
 def test_lines_of_programs_in_the_kernels_buffer_are_not_read() -> None:
     assert complaints(f"user  :notice: [   71.250000] {MEDIUM}\nkern  :info  : [   72.000000] x\n") == {}
     assert complaints(f"Nov 23 07:01:11 db1 myapp[1]: {MEDIUM}\n") == {}
+
+
+def test_a_driver_is_not_the_program_of_a_log_without_names_of_nodes() -> None:
+    """`kernel: megasas: text` is not the program megasas on the node `kernel:`."""
+    said = complaints(
+        "Nov 23 07:01:11 kernel: megasas: cannot recover from previous reset failures\n", "cmd:journalctl -k"
+    )
+    assert set(said) == {("megasas", "controller-fault")}
 
 
 def test_zfs_events_of_the_daemon_are_read_from_a_system_log() -> None:

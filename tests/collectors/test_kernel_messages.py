@@ -13,6 +13,143 @@ from sdstop.collectors.kernel.message import Pattern
 from sdstop.collectors.kernel.messages import LONGEST, PATTERNS, suppressed, understood
 
 UNDERSTOOD = """
+member-failed vg-data | WARNING: Device #1 of raid5_ls array, vg-data, has failed.
+controller-fault 0000:18:00.0 | megaraid_sas 0000:18:00.0: cannot recover from previous reset failures
+controller-fault 0000:18:00.0 | megaraid_sas 0000:18:00.0: failed to do reset
+controller-fault 0000:18:00.0 | megaraid_sas 0000:18:00.0: megasas_wait_for_outstanding:2759 HBA is killed.
+controller-fault 0000:18:00.0 | megaraid_sas 0000:18:00.0: FW detected to be in faultstate, restarting it...
+controller-fault 0000:18:00.0 | megaraid_sas 0000:18:00.0: IO/DCMD timeout is detected, forcibly FAULT Firmware
+controller-fault megasas | megasas: cannot recover from previous reset failures
+controller-fault megaraid_sas | megaraid_sas: Found FW in FAULT state, will reset adapter scsi0.
+controller-fault megaraid_sas | megaraid_sas: Iop2SysDoorbellInt for scsi0
+controller-reset megaraid_sas | megaraid_sas: resetting fusion adapter scsi0.
+controller-reset 0000:18:00.0 | megaraid_sas 0000:18:00.0: HBA reset wait ...
+controller-reset 0000:18:00.0 | megaraid_sas 0000:18:00.0: Reset successful for scsi0.
+controller-reset megasas | megasas: reset successful
+timeout megasas | megasas: [ 0]waiting for 2 commands to complete
+timeout 0000:18:00.0 | megaraid_sas 0000:18:00.0: [ 5]waiting for 12 commands to complete for scsi0
+timeout 0000:18:00.0 | megaraid_sas 0000:18:00.0: DCMD(opcode: 0x2010000) is timed out, func:megasas_issue_blocked_cmd
+reset 2:2:0:0 | sd 2:2:0:0: [sda] megasas: RESET cmd=28 retries=0
+reset 2:2:0:0 | sd 2:2:0:0: [sda] megasas: RESET -5123 cmd=2a retries=0
+timeout 0:2:0:0 | sd 0:2:0:0: [sda] tag#12 Controller reset is requested due to IO timeout
+timeout scsi0 | 3w-9xxx: scsi0: AEN: ERROR (0x04:0x0009): Drive timeout detected:port=3.
+degraded-array scsi0 | 3w-9xxx: scsi0: AEN: ERROR (0x04:0x0002): Degraded unit detected:unit=0, port=3.
+read-repaired scsi0 | 3w-sas: scsi0: AEN: WARNING (0x04:0x0023): Sector repair completed:port=4, LBA=0x1.
+controller-alarm scsi0 | 3w-9xxx: scsi0: AEN: ERROR (0x04:0x0004): Background rebuild failed:unit=0.
+failure-predicted scsi2 | 3w-xxxx: scsi2: AEN: WARNING: SMART threshold exceeded: Port #3.
+controller-alarm scsi2 | 3w-xxxx: scsi2: AEN: ERROR: Rebuild failed: Unit #0.
+controller-reset scsi0 | 3w-9xxx: scsi0: WARNING: (0x06:0x002C): Command (0x2a) timed out, resetting card.
+controller-fault scsi0 | 3w-9xxx: scsi0: ERROR: (0x06:0x002B): Reset failed
+io-error scsi2 | 3w-xxxx: scsi2: Command failed: status = 0xc7, flags = 0x1b, unit #1.
+sense-medium cciss | cciss 0000:05:00.0: cmd ffff880035f4bd28 has CHECK CONDITION sense key = 0x3
+sense-hardware cciss | cciss: cmd ffff8800 has CHECK CONDITION sense key = 0x4
+sense-medium 0000:03:00.0 | hpsa 0000:03:00.0: cp ffff880000 has check condition: unknown type: Sense: 0x3, ASC: 0x11
+controller-reset mpi3mr0 | mpi3mr0: controller reset is triggered by mpi3mr_watchdog_work:1190
+reset 0:0:1:0 | sd 0:0:1:0: Target Reset is issued to handle(0x000a)
+reset 0:0:1:0 | sd 0:0:1:0: [sdb] tag#5 Attempting Device(lun) Reset! scmd(00000000abcd1234)
+reset 1:0:3:0 | smartpqi 0000:5c:00.0: scsi 1:0:3:0: waiting 10 seconds for LUN reset to complete
+controller-fault aacraid | aacraid: SCSI bus appears hung
+controller-reset 0000:01:00.0 | aacraid 0000:01:00.0: Controller reset type is 3
+controller-reset arcmsr | arcmsr0: executing hw bus reset .....
+abort ioc1 | mptscsih: ioc1: attempting task abort! (sc=ffff88061db32a00)
+abort ioc1 | mptscsih: ioc1: task abort: FAILED (rv=2003) (sc=ffff88061db32a00)
+reset ioc1 | mptscsih: ioc1: attempting target reset! (sc=ffff88061db32a00)
+reset ioc1 | mptscsih: ioc1: attempting bus reset! (sc=ffff88061db32a00)
+controller-reset ioc1 | mptscsih: ioc1: attempting host reset! (sc=ffff88061db32a00)
+controller-reset ioc0 | mptbase: ioc0: Initiating recovery
+controller-reset ioc0 | mptscsih: ioc0: WARNING - Issuing Reset from mptscsih_IssueTaskMgmt!!
+controller-fault ioc0 | mptbase: ioc0: WARNING - IOC is in FAULT state (1234h)!!!
+controller-fault ioc0 | mptbase: ioc0: ERROR - IOC is in FAULT state (1234h)!!!
+hba-event ioc1 | mptbase: ioc1: LogInfo(0x31140000): Originator={PL}, Code={IO Executed}, SubCode(0x0000)
+abort mpt2sas3 | mpt2sas3: attempting task abort! scmd(ffff8814605d2100)
+abort mpt2sas3 | mpt2sas3: task abort: FAILED scmd(ffff8814605d2100)
+reset mpt2sas3 | mpt2sas3: attempting device reset! scmd(ffff8814605d2100)
+reset mpt2sas3 | mpt2sas3: attempting target reset! scmd(ffff8814605d2100)
+controller-reset mpt2sas3 | mpt2sas3: attempting host reset! scmd(ffff8814605d2100)
+abort 0:0:1:0 | sd 0:0:1:0: task abort: FAILED scmd(ffff8801)
+reset 0:0:1:0 | sd 0:0:1:0: [sdb] tag#7 device reset: FAILED scmd(0x00000000abcd1234)
+reset target0:0:1 | scsi target0:0:1: attempting target reset! scmd(0x00000000abcd1234)
+reset target0:0:1 | scsi target0:0:1: target reset: FAILED scmd(0x00000000abcd1234)
+controller-fault mpt3sas_cm0 | mpt3sas_cm0: mpt3sas_base_hard_reset_handler: hard reset: FAILED
+timeout sas | sas: Enter sas_scsi_recover_host busy: 1 failed: 1
+abort sas | sas: trying to find task 0x00000000abcd1234
+abort sas | sas: sas_scsi_find_task: aborting task 0x00000000abcd1234
+reset sas | sas: sas_eh_handle_sas_errors: task 0x00000000abcd1234 is not at LU: I_T recover
+reset sas | sas: I_T nexus reset for dev 5000c500a1b2c3d4
+io-error sas | sas: error from device 5000c500a1b2c3d4, LUN 0 couldn't be recovered in any way
+link-error sas | sas: smp task timed out or aborted
+abort pm80xx | pm80xx pm8001_mpi_task_abort_resp 3742:task abort failed status 0x6 ,tag = 0x1, scp= 0x0
+link-error pm80xx0 | pm80xx0:: mpi_ssp_completion 1933: sas IO status 0x3b
+link-error pm80xx0 | pm80xx0:: mpi_ssp_completion  2016:sas IO status 0x3b
+controller-fault pm80xx0 | pm80xx0:: pm80xx_chip_init 1446: Firmware is not ready!
+abort mvsas | drivers/scsi/mvsas/mv_sas.c 1692:Release slot [5] tag[5], task [00000000abcd1234]:
+device-removed mpt3sas_cm0 | mpt3sas_cm0: removing handle(0x000c), sas_addr(0x5000c500a1b2c3d4)
+device-removed mpi3mr0 | mpi3mr0: mpi3mr_remove_tgtdev_from_host :Removing handle(0x000c), wwid(0x5000c500a1b2c3d4)
+device-blocked 0:0:3:0 | sd 0:0:3:0: device_block, handle(0x000c)
+transport-error 11:0:0:1 | sd 11:0:0:1: [sdx] Result: hostbyte=DID_TRANSPORT_DISRUPTED driverbyte=DRIVER_OK
+timeout 11:0:0:1 | sd 11:0:0:1: [sdx]  Result: hostbyte=DID_TIME_OUT driverbyte=DRIVER_OK
+request-failed 11:0:0:1 | sd 11:0:0:1: [sdx] Unhandled error code
+request-failed 11:0:0:1 | sd 11:0:0:1: [sdx] Unhandled sense code
+sense-medium 11:0:0:1 | sd 11:0:0:1: [sdx]  Sense Key : Medium Error [current]
+member-failed sdb1 | raid5: Disk failure on sdb1, disabling device.
+member-failed sdb1 | raid10: Disk failure on sdb1, disabling device.
+read-repaired sdb1 | raid5:md0: read error corrected (8 sectors at 1234 on sdb1)
+read-unrepaired sdb1 | raid5:md0: read error not correctable (sector 1234 on sdb1).
+read-unrepaired sdb1 | raid5:md0: read error NOT corrected!! (sector 1234 on sdb1).
+read-unrepaired sdb1 | md/raid:md0: Too many read errors, failing device sdb1.
+read-unrepaired sdb1 | raid5:md0: Too many read errors, failing device sdb1.
+read-repaired sdb1 | raid1: sdb1: rescheduling sector 1234
+read-unrepaired sdb1 | raid1: sdb1: unrecoverable I/O read error for block 1234
+array-failed md0 | raid5: not enough operational devices for md0 (2/3 failed)
+array-failed md0 | raid1: no operational mirrors for md0
+array-failed md0 | raid5: cannot start dirty degraded array for md0
+array-failed md0 | raid5: failed to run raid set md0
+degraded-array md0 | raid5: raid level 5 set md0 active with 2 out of 3 devices, algorithm 2
+degraded-array md0 | raid1: raid set md0 active with 1 out of 2 mirrors
+read-unrepaired sdb1 | md/raid10:md0: sdb1: Raid device exceeded read_error threshold [cur 21:max 20]
+fs-error sda1 | EXT3-fs error (device sda1): ext3_lookup: deleted inode referenced: 123
+fs-error sda1 | EXT3-fs error (device sda1) in ext3_reserve_inode_write: Journal has aborted
+fs-readonly sda1 | EXT3-fs (sda1): error: remounting filesystem read-only
+fs-write-lost sdx1 | JBD: Detected IO errors while flushing file data on sdx1
+fs-error sdx1 | JBD: I/O error detected when updating journal superblock for sdx1.
+fs-error dm-3 | JBD2: I/O error detected when updating journal superblock for dm-3-8.
+fs-error dm-3 | XFS (dm-3): xfs_log_force: error 5 returned.
+journal-abort journal | journal commit I/O error
+journal-abort sda1 | Aborting journal on device sda1.
+timeout 0000:03:00.0 | nvme 0000:03:00.0: I/O 22 QID 3 timeout, disable controller
+controller-fault 0000:03:00.0 | nvme 0000:03:00.0: Device not ready; aborting initialisation
+controller-fault nvme0 | nvme nvme0: Device not ready; aborting reset
+snapshot-invalid snapshots | device-mapper: snapshots: Invalidating snapshot: Unable to allocate exception.
+offline-io 1.1 | aoe: device 1.1 is not up
+peer-lost node | drbd r0 node2: conn( Connected -> NetworkFailure ) peer( Secondary -> Unknown )
+peer-lost node | block drbd0: peer( Primary -> Unknown ) conn( Connected -> BrokenPipe ) pdsk( UpToDate -> DUnknown )
+osd-down node | libceph: osd3 down
+task-waiting node | task:mysqld          state:D stack:    0 pid: 2233 ppid:     1 flags:0x00000000
+task-waiting node | task:jbd2/dm-3-8     state:D stack:0     pid:812   ppid:2      flags:0x00004000
+task-waiting node | mysqld          D ffff880035f4bd28     0  2233      1 0x00000080
+reset 0000:04:00.0 | qla2xxx [0000:04:00.0]-8009:7: TARGET RESET ISSUED nexus=7:0 cmd=00000000abcd1234.
+controller-fault 0000:04:00.0 | qla2xxx [0000:04:00.0]-500c:7: Unrecoverable Hardware Error: adapter marked OFFLINE!
+controller-reset 0000:04:00.0 | qla2xxx [0000:04:00.0]-8006:7: Mailbox command timeout occurred. Scheduling ISP abort.
+controller-hot 0000:04:00.0 | qla2xxx [0000:04:00.0]-505f:7: TEMPERATURE ALERT: 0001 0002 0003
+controller-hot 0000:04:00.0 | lpfc 0000:04:00.0: 0:0347 Adapter is very hot, please take corrective action.
+controller-fault 0000:04:00.0 | lpfc 0000:04:00.0: 0:0460 Adapter hardware error
+controller-fault 0000:04:00.0 | lpfc 0000:04:00.0: 0:(0):0310 Mailbox command x5 timeout Data: x0 x700 xffff8801
+abort 0000:04:00.0 | lpfc 0000:04:00.0: 0:(0):0748 abort handler timed out waiting for aborting I/O xri x4f3 to complete
+reset 0000:04:00.0 | lpfc 0000:04:00.0: 0:(0):0727 TMF FCP_LUN_RESET to TGT 0 LUN 1 failed (0, 0)
+reset 0:0:1:0 | sd 0:0:1:0: device reset
+reset 0:0:1:0 | sd 0:0:1:0: [sdb] tag#5 SCSI Bus reset
+session-lost port-7:1 | fast_io_fail_tmo expired for SRP port-7:1 / host7.
+nic-down node | bond0: (slave eth2): link status down for active interface, disabling it in 200 ms
+nic-down node | bond0: link status down for active interface eth2, disabling it in 200 ms
+nic-down node | bonding: bond0: backup interface eth2 is now down
+transmit-hang node | ixgbe 0000:04:00.0 eth2: initiating reset due to tx timeout
+client-lost node | Unable to recover from DataOut timeout while in ERL=0, closing iSCSI connection for I_T Nexus iqn.a,i
+memory-uncorrected node | [Hardware Error]: Uncorrected, software restartable error.
+machine-check node | [Hardware Error]: System Fatal error.
+hardware-corrected node | [Hardware Error]: Corrected error, no action required.
+memory-uncorrected node | Memory failure: 0x12345: Sending SIGBUS to qemu-kvm:1234 due to hardware memory corruption
+swap-error node | Write error -5 on dio swapfile (8192)
+kernel-bug node | Assertion failure in ext4_mb_release() at fs/ext4/mballoc.c:662: "x"
 paths-gone mpatha | mpatha: remaining active paths: 0
 session-restored connection1:0 | connection1:0 is operational after recovery (3 attempts)
 path-restored mpatha | mpatha: remaining active paths: 2
@@ -448,6 +585,51 @@ degraded-array md0 | DegradedArray event detected on md device /dev/md0
 CASES = [tuple(part.strip(" ") for part in line.split(" | ", 1)) for line in UNDERSTOOD.strip().splitlines()]
 
 NORMAL = """
+sas: Enter sas_scsi_recover_host busy: 0 failed: 0
+sas: --- Exit sas_scsi_recover_host: busy: 0 failed: 0 tries: 1
+sas: ata7: end_device-1:0: dev error handler
+sas: ata7: end_device-1:0: cmd error handler
+sas: DONE DISCOVERY on port 0, pid:312, result:0
+sas: ex 500056b37789abff phy05:D:9 attached: 5000c500a1b2c3d4 (stp)
+mptbase: ioc0: Initiating bringup
+mptsas: ioc0: attaching ssp device: fw_channel 0, fw_id 0, phy 0, sas_addr 0x5000c500a1b2c3d4
+mptscsih: ioc1: task abort: SUCCESS (rv=2002) (sc=ffff88061db32a00)
+mpt2sas0: port enable: SUCCESS
+mpt3sas_cm0: hard reset: SUCCESS
+sd 0:0:1:0: task abort: SUCCESS scmd(0x00000000abcd1234)
+sd 0:0:1:0: [sdb] tag#7 device reset: SUCCESS scmd(0x00000000abcd1234)
+megasas: FW now in Ready state
+megaraid_sas 0000:18:00.0: Waiting for FW to come to ready state
+megaraid_sas 0000:18:00.0: Firmware supports online controller reset
+megaraid_sas 0000:18:00.0: firmware crash dump	: no
+megaraid_sas 0000:18:00.0: Online Controller Reset(OCR)	: Enabled
+megaraid_sas 0000:18:00.0: Snap dump wait time	: 15
+3w-9xxx: scsi0: Found a 3ware 9000 Storage Controller at 0xfe8df000, IRQ: 16.
+3w-9xxx: scsi0: AEN: INFO (0x04:0x0029): Verify started:unit=0.
+3w-9xxx: scsi0: AEN: INFO (0x04:0x0005): Rebuild completed:unit=0.
+3w-9xxx: scsi0: ERROR: (0x03:0x0101): Invalid command opcode:opcode=0x85.
+3w-xxxx: scsi2: AEN: INFO: Verify complete: Unit #0.
+cciss 0000:05:00.0: cmd ffff8800 has CHECK CONDITION sense key = 0x5
+hpsa 0000:03:00.0: Waiting for controller to respond to no-op
+mpi3mr0: issuing message unit reset (MUR) to bring to reset state
+pm80xx 0000:05:00.0: pm80xx: driver version 0.1.40
+raid1: raid set md0 active with 2 out of 2 mirrors
+raid5: Operation continuing on 3 devices.
+raid5: device sdb1 operational as raid disk 1
+sd 11:0:0:1: [sdx] Result: hostbyte=DID_OK driverbyte=DRIVER_SENSE
+sd 11:0:0:1: [sdx]  Sense Key : Illegal Request [current]
+task:kworker/0:1     state:I stack:0     pid:12    ppid:2      flags:0x00004000
+bash            S ffff880035f4bd28     0  2233      1 0x00000080
+bond0: (slave eth2): failed to get link speed/duplex
+bond0: (slave eth2): link status definitely up, 10000 Mbps full duplex
+bond0: link status up for interface eth2, enabling it in 200 ms
+libceph: osd3 up
+libceph: osd3 weight 0x10000 (in)
+qla2xxx [0000:04:00.0]-8009:7: DEVICE RESET SUCCEEDED nexus:7:0:0 cmd=00000000abcd1234.
+lpfc 0000:04:00.0: 0:1303 Link Up Event x1 received Data: x1 x0 x80 x0 x0 x0 0
+nvme 0000:03:00.0: irq 91 for MSI/MSI-X
+block drbd0: conn( Connected -> Disconnecting )
+block drbd0: conn( WFConnection -> WFReportParams )
 ata3: SATA link down (SStatus 0 SControl 300)
 ata7: SATA link up 6.0 Gbps (SStatus 133 SControl 300)
 ata7.00: exception Emask 0x10 SAct 0x0 SErr 0x4040000 action 0xe frozen

@@ -7,7 +7,7 @@ import json
 from typing import TypeVar
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.collectors.zfs import zpool_json, zpool_status
@@ -320,7 +320,6 @@ def test_durations() -> None:
 STATUS_TEXTS = [MIRROR, DraidPool(("sda", "sdb", "sdc", "sdd"), failed=1, data=1, parity=1, spares=1).status(10)]
 
 
-@settings(max_examples=60)
 @given(st.sampled_from(STATUS_TEXTS), st.integers(0, 1500), st.integers(0, 30), st.text(max_size=12))
 def test_no_text_breaks_the_parser(text: str, at: int, length: int, instead: str) -> None:
     with contextlib.suppress(Malformed):
@@ -338,7 +337,6 @@ tangled = st.recursive(
 )
 
 
-@settings(max_examples=60)
 @given(
     tangled | st.dictionaries(st.just("pools"), st.dictionaries(words, tangled, max_size=2), max_size=1),
     st.text(max_size=8),

@@ -6,7 +6,7 @@ import contextlib
 from typing import TypeVar
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.collectors.zfs import kstats as zfs_kstats
@@ -150,7 +150,6 @@ def test_what_fails_says_so() -> None:
 table = st.text(st.sampled_from("tank-0159\t\n .M"), max_size=80)
 
 
-@settings(max_examples=60)
 @given(table, st.text(max_size=20))
 def test_no_text_breaks_the_parsers(text: str, other: str) -> None:
     for said in (text, other, f"{text}\n{other}", kstat(a=5) + text):

@@ -41,3 +41,27 @@ def test_large_blocks_are_returned_when_they_are_freed() -> None:
     assert agreed
     assert left < 2048
     assert kept(called=False)[1] > 10 * 1024  # glibc keeps them by default
+
+
+SCATTERED = """
+from sdstop.core.heap import return_free_blocks
+
+def resident():
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmRSS"))
+
+return_free_blocks()
+before = resident()
+blocks = [bytearray(b"x" * 20000) for _ in range(1000)]
+del blocks[:-1]  # the last one is above all that is free
+kept = resident() - before
+return_free_blocks()
+print(kept, resident() - before)
+"""
+
+
+@pytest.mark.needs("mallopt")
+def test_free_blocks_below_one_in_use_are_returned() -> None:
+    done = subprocess.run([sys.executable, "-c", SCATTERED], check=True, capture_output=True, text=True)
+    kept_before, kept_after = map(int, done.stdout.split())
+    assert kept_before > 10 * 1024
+    assert kept_after < 2048

@@ -3,7 +3,7 @@
 from random import Random
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -91,7 +91,6 @@ def test_differences_of_eight_bytes_are_read_whatever_they_need() -> None:
     st.randoms(use_true_random=False),
     st.data(),
 )
-@settings(max_examples=40, deadline=None)
 def test_any_versions_are_read_without_those_between(
     columns: int, most: int, count: int, chance: Random, data: st.DataObject
 ) -> None:
@@ -124,3 +123,11 @@ GOOD = packed([b"sda 5 6\n", b"sda 6 8\n", b"sda 7 9\n"])[0]
 def test_damage_is_noticed(bad: Versions) -> None:
     with pytest.raises(Damaged):
         read([bad])
+
+
+@pytest.mark.parametrize("first", [b"0 9 9\n", b"9 0 9\n", b"9 9 0\n", b"0 0 0\n"])
+def test_a_number_below_zero_is_damage(first: bytes) -> None:
+    (run,) = packed([b"9 9 9\n", b"8 8 8\n", b"7 7 7\n"])
+    assert replace(run, first=b"3 5 7\n").some([1]) == [b"2 4 6\n"]
+    with pytest.raises(Damaged):
+        replace(run, first=first).some([1])

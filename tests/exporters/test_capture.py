@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.capture.reader import OpenError, open_capture
@@ -115,7 +115,6 @@ def answers(host: Host, keys: Iterable[str]) -> list[object]:
 
 
 @given(recordings())
-@settings(max_examples=100)
 def test_what_is_recorded_is_opened_again(frames: list[Frame]) -> None:
     with TemporaryDirectory() as folder:
         for name in ("capture", "capture.tar.gz"):

@@ -57,6 +57,11 @@ class Structure(HTMLParser):
         self.close()
         assert self.open == []
 
+    def updatepos(self, i: int, j: int) -> int:
+        """Count no lines: a third of the time of parsing a page."""
+        del i
+        return j
+
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.names.add(tag)
         given = dict(attrs)

@@ -20,7 +20,7 @@ from sdstop.exporters.report import table
 from sdstop.exporters.report.document import document, first_version, plain, to_json
 from sdstop.exporters.report.text import coloured, text_report
 from tests.exporters.meters import IDLE, METERS, TOO_LOUD, Meter, Mood, frame, refusal, session
-from tests.fixtures import replayed
+from tests.fixtures import story
 
 LOUD = Meter("a", count=3, level=0.9, mood=Mood.LOUD)
 CALM = Meter("a", count=5, level=0.1, mood=Mood.CALM)
@@ -374,7 +374,7 @@ def test_a_long_text_in_a_row_does_not_widen_the_column_of_the_others() -> None:
 
 
 def test_no_line_of_a_finding_is_wider_than_the_report() -> None:
-    written = text_report(replayed("draid-one-dimm", "bay60"), 100).split("PASSED")[0]
+    written = text_report(story("draid-one-dimm").session, 100).split("PASSED")[0]
     assert "ruled out" in written
     assert "> 24h00" in written
     named = re.compile(

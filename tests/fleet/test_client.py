@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.fleet.answer import PARTIAL, BuildInfo, QueryAnswer, parse_answer
@@ -181,7 +181,6 @@ def test_tls_both_ways_with_a_tenant_and_a_password(tmp_path: Path) -> None:
     assert len(asked) == 1
 
 
-@settings(max_examples=100)
 @given(
     st.binary(max_size=60)
     | st.recursive(

@@ -6,7 +6,7 @@ import contextlib
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.core.config_error import ConfigError
@@ -101,7 +101,6 @@ def test_what_cannot_be_honoured_is_refused(text: str, said: str) -> None:
     assert said in str(caught.value)
 
 
-@settings(max_examples=60)
 @given(
     st.text(max_size=80)
     | st.from_regex(r"(basic_auth|tls_config|http_headers): \{[a-z_]{1,9}: .{0,9}\}", fullmatch=True)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from importlib.util import cache_from_source
 from pathlib import Path
 from typing import Any
 
@@ -82,14 +83,14 @@ def settle(folder: Path) -> User:
 
     That is nobody, or whoever runs the tests if that is not root. The tests' own interpreter and packages may lie
     where others may not look: the packages are copied, and Debian's interpreter is the second choice. What sdstop
-    imports is compiled once, because the user may not write there.
+    imports is compiled once, because the user may not write there; the tests' own bytecode spares most of that.
     """
     number = os.geteuid() or NOBODY
     folder.chmod(0o755)
     copy, home = folder / "lib", folder / "home"
     home.mkdir()
     os.chown(home, number, number if os.geteuid() == 0 else -1)
-    shutil.copytree(ROOT / "sdstop", copy / "sdstop", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "sdstop", copy / "sdstop")
     for name in {"sdstop", *_needed("sdstop")}:
         _install(importlib.metadata.distribution(name), copy)
     for path in (copy, *copy.rglob("*")):
@@ -123,4 +124,8 @@ def _install(distribution: importlib.metadata.Distribution, folder: Path) -> Non
             continue  # a script, or what leads back to the checkout
         place = folder / file
         place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(file.locate(), place)
+        shutil.copy2(file.locate(), place)  # with its time, by which its bytecode is valid
+        compiled = Path(cache_from_source(str(file.locate())))
+        if compiled.exists():
+            place.with_name("__pycache__").mkdir(exist_ok=True)
+            shutil.copy2(compiled, place.with_name("__pycache__"))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -62,7 +62,6 @@ def told(before: Sequence[Disk], after: Sequence[Disk], seconds: float) -> dict[
 
 
 @given(samples(), st.sampled_from((1.0, 0.7, 2.0, 0.0, -1.0)), st.booleans())
-@settings(max_examples=400)
 def test_columns_and_rows_say_what_activity_says(
     two: tuple[list[Disk], list[Disk]],
     seconds: float,

@@ -402,8 +402,10 @@ WRITES = "pwrite64,fdatasync,fsync,ftruncate,unlink"
 
 
 @pytest.mark.needs("strace")
-@pytest.mark.parametrize("call", [1, 4, 30, pytest.param(0, marks=pytest.mark.slow)], ids=["1", "4", "30", "each"])
-def test_a_kill_at_each_write_of_the_file_leaves_whole_blocks(path: Path, tmp_path: Path, call: int) -> None:
+@pytest.mark.parametrize("calls", [(1, 4, 30), pytest.param((), id="each", marks=pytest.mark.slow)], ids=str)
+def test_a_kill_at_each_write_of_the_file_leaves_whole_blocks(
+    path: Path, tmp_path: Path, calls: tuple[int, ...]
+) -> None:
     log = tmp_path / "calls"
     program = [sys.executable, "-c", WRITING, str(path), str(Path(__file__).parent)]
     argv = ["strace", "-f", "-o", str(log), "-P", str(path), "-P", f"{path}-wal", "-e"]
@@ -413,7 +415,7 @@ def test_a_kill_at_each_write_of_the_file_leaves_whole_blocks(path: Path, tmp_pa
     assert made["pwrite64"] > 40
     assert len(made) > 1
     each = [(name, number) for name in sorted(made) for number in range(1, made[name] + 1)]
-    for name, number in each if not call else [("pwrite64", call)]:
+    for name, number in [("pwrite64", call) for call in calls] or each:
         for old in path.parent.glob(f"{path.name}*"):
             old.unlink()
         kill = f"inject={name}:signal=SIGKILL:when={number}"

@@ -15,6 +15,7 @@ from sdstop.cli.redacting import redactor
 from sdstop.cli.settings import Config
 from sdstop.cli.watch import Watch
 from sdstop.collectors import BUILTIN
+from sdstop.core.block import OpenBlock
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark
 from sdstop.core.forward import ForwardPass
 from sdstop.core.history import KEEP
@@ -333,6 +334,26 @@ def test_few_blocks_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     for index in range(len(timeline)):
         assert timeline.frame(index).evidence
         assert timeline.held < 6 << 16
+
+
+@pytest.mark.parametrize(("number", "index"), [(90, 7), (20, 7), (7, 90), (7, 20)])
+def test_a_jump_into_a_first_block_reads_what_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, index: int
+) -> None:
+    attributes = [Evidence(f"/sys/block/sd{disk}/size", data=b"%d\n" % disk) for disk in range(500)]
+    record(tmp_path / "r", ORIGIN, frames(range(100), START, 1000.0, *attributes))
+    timeline, read = all_of(tmp_path / "r"), list[str]()
+    near = OpenBlock._near
+
+    def counted(self: OpenBlock, key: str, index: int, **asked: bool) -> tuple[Evidence | None, Evidence | None]:
+        read.append(key)
+        return near(self, key, index, **asked)
+
+    monkeypatch.setattr(OpenBlock, "_near", counted)
+    moved = timeline.moved(number, index)
+    assert moved is not None
+    assert {item.key for item in moved.then.evidence} >= {"/proc/diskstats"}
+    assert len(read) < 20
 
 
 @pytest.mark.parametrize("read", [(), (5, 40), (190, 5)], ids=["unread", "read before", "read later first"])

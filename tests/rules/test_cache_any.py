@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -60,7 +60,6 @@ def courses(draw: st.DrawFn) -> list[list[Reading]]:
 
 
 @given(courses())
-@settings(deadline=None, max_examples=300)
 def test_the_rules_always_have_an_answer(frames: list[list[Reading]]) -> None:
     for said in judged(RULES, frames).all:
         if isinstance(said, Unchecked):

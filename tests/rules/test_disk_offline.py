@@ -152,6 +152,10 @@ def without(gone: Sequence[str], below: Sequence[str], *, uuid: str = "LVM-abc")
     return Judged((BLOCKDEV, DISKSTATS), [DISK_OFFLINE], shown)
 
 
+IDLE = Severity.INFO, "DISK GONE"
+"""Finding of a disk that left at rest, and that nothing names."""
+
+
 def test_a_volume_whose_disk_is_gone() -> None:
     finding = without(["sdb"], ["sdb"]).finding("dm-0")
     assert finding.severity is Severity.CRITICAL
@@ -160,15 +164,16 @@ def test_a_volume_whose_disk_is_gone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("gone", "below"),
+    ("gone", "below", "found"),
     [
-        pytest.param((), ("sdb",), id="all there"),
-        pytest.param(("sdc",), ("sdb",), id="an unused disk"),
-        pytest.param(("sdb",), ("sdb", "sdc"), id="one of two"),
+        pytest.param((), ("sdb",), [], id="all there"),
+        pytest.param(("sdc",), ("sdb",), [IDLE], id="an unused disk"),
+        pytest.param(("sdb",), ("sdb", "sdc"), [IDLE], id="one of two"),
     ],
 )
-def test_disks_that_nothing_lacks(gone: Sequence[str], below: Sequence[str]) -> None:
-    assert not [said for said in without(gone, below).all if isinstance(said, Finding)]
+def test_disks_that_nothing_lacks(gone: Sequence[str], below: Sequence[str], found: list[tuple[Severity, str]]) -> None:
+    said = without(gone, below).all
+    assert [(each.severity, each.title) for each in said if isinstance(each, Finding)] == found
 
 
 # --- disks that are gone below a mount --------------------------------------------------------------------
@@ -198,17 +203,17 @@ def test_a_disk_that_is_gone_while_mounted() -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    ("said", "found"),
     [
-        pytest.param(mounted(99), id="there"),
-        pytest.param(mounted(4), id="gone in one sample"),
-        pytest.param(mounted(2, unmounted=2), id="unmounted"),
-        pytest.param(mounted(2, device="/dev/mapper/vg0-x"), id="another name"),
-        pytest.param(mounted(2, device="/dev/root"), id="no device"),
+        pytest.param(mounted(99), [], id="there"),
+        pytest.param(mounted(4), [], id="gone in one sample"),
+        pytest.param(mounted(2, unmounted=2), [IDLE], id="unmounted"),
+        pytest.param(mounted(2, device="/dev/mapper/vg0-x"), [IDLE], id="another name"),
+        pytest.param(mounted(2, device="/dev/root"), [IDLE], id="no device"),
     ],
 )
-def test_disks_that_no_mount_lacks(said: Judged) -> None:
-    assert not [each for each in said.all if isinstance(each, Finding)]
+def test_disks_that_no_mount_lacks(said: Judged, found: list[tuple[Severity, str]]) -> None:
+    assert [(each.severity, each.title) for each in said.all if isinstance(each, Finding)] == found
 
 
 # --- disks that refuse writes, or have no capacity ---------------------------------------------------------

@@ -12,6 +12,8 @@ from sdstop.collectors.devicemapper.dmsetup import STATUS
 from sdstop.collectors.devicemapper.multipath import TABLE
 from sdstop.collectors.devicemapper.status import DM_STATUS
 from sdstop.collectors.filesystems.errors import BTRFS_ERRORS, EXT4_ERRORS
+from sdstop.collectors.filesystems.readings import RECORDS
+from sdstop.collectors.filesystems.scrubs import BTRFS_SCRUBS
 from sdstop.collectors.kernel.answer import QUESTION
 from sdstop.collectors.kernel.log import KERNEL_LOG
 from sdstop.collectors.md.arrays import MDRAID
@@ -345,19 +347,50 @@ def test_new_errors_of_ext4_are_critical() -> None:
     assert fs_errors(ext4(3, 30.0), mounts(), log()).finding("sdb1").severity is Severity.CRITICAL
 
 
+BTRFS_UUID = "0f3a1b2c-1111-2222-3333-444455556666"
+
+
 def btrfs(**counts: int) -> dict[str, str]:
-    uuid = "0f3a1b2c-1111-2222-3333-444455556666"
     names = ("write_errs", "read_errs", "flush_errs", "corruption_errs", "generation_errs")
-    base = f"/sys/fs/btrfs/{uuid}"
+    base = f"/sys/fs/btrfs/{BTRFS_UUID}"
     return {
         f"{base}/devinfo/1/error_stats": "".join(f"{name} {counts.get(name, 0)}\n" for name in names),
         f"{base}/devinfo/1/missing": f"{counts.get('missing', 0)}\n", f"link:{base}/devices/sdb1": "../../../sdb/sdb1",
     }  # fmt: skip
 
 
-def test_errors_of_btrfs_are_history_until_they_grow() -> None:
+def scrubbed(corrected: int, lost: int | None, *, finished: int = 1) -> dict[str, str]:
+    counts = f"corrected_errors:{corrected}|" + ("" if lost is None else f"uncorrectable_errors:{lost}|")
+    record = f"{BTRFS_UUID}:1|data_extents_scrubbed:9|{counts}t_start:1|t_resumed:0|duration:5|canceled:0|"
+    return {f"{RECORDS}/scrub.status.{BTRFS_UUID}": f"scrub status:1\n{record}finished:{finished}\n"}
+
+
+def with_scrubs(*parts: dict[str, str]) -> Judged:
+    files: dict[str, str] = {}
+    for part in parts:
+        files |= part
+    return Judged((*COLLECTORS, BTRFS_SCRUBS), [FILESYSTEM_ERRORS], [(0.0, files)])
+
+
+@pytest.mark.parametrize(
+    ("counts", "scrub", "severity"),
+    [
+        ({"read_errs": 1}, {}, Severity.WARNING),  # nobody knows whether a copy repaired it
+        ({"corruption_errs": 1}, scrubbed(0, None), Severity.WARNING),
+        ({"corruption_errs": 1}, scrubbed(0, 0, finished=0), Severity.WARNING),
+        ({"corruption_errs": 1}, scrubbed(1, 0), Severity.INFO),
+        ({"write_errs": 9}, scrubbed(9, 0), Severity.INFO),
+        ({"write_errs": 5, "read_errs": 5}, scrubbed(9, 0), Severity.WARNING),
+    ],
+)
+def test_old_errors_of_btrfs_by_number_and_last_scrub(
+    counts: dict[str, int], scrub: dict[str, str], severity: Severity
+) -> None:
+    assert with_scrubs(btrfs(**counts), scrub, log()).finding("sdb1").severity is severity
+
+
+def test_errors_of_btrfs_are_critical_once_they_grow() -> None:
     assert isinstance(fs_errors(btrfs(), log()).of("sdb1"), RuledOut)
-    assert fs_errors(btrfs(read_errs=4), log()).finding("sdb1").severity is Severity.INFO
     files = [(0.0, btrfs(read_errs=4) | log()), (30.0, btrfs(read_errs=9) | log())]
     grown = Judged(COLLECTORS, [FILESYSTEM_ERRORS], files)
     assert grown.finding("sdb1").severity is Severity.CRITICAL
@@ -463,3 +496,54 @@ def test_a_disk_that_is_one_path_of_several_is_at_most_a_warning() -> None:
     said = Judged((BLOCKDEV, DM_STATUS, KERNEL_LOG), [KERNEL_IO_ERRORS], [(0.0, files | mapped)])
     assert (errors(said).severity, errors(said).damage) == (Severity.WARNING, Damage.REDUNDANCY)
     assert errors(Judged((BLOCKDEV, KERNEL_LOG), [KERNEL_IO_ERRORS], [(0.0, files)])).severity is Severity.CRITICAL
+
+
+def listed(pid: int) -> str:
+    return f"task:mysqld          state:D stack:    0 pid: {pid} ppid:     1 flags:0x00000000"
+
+
+@pytest.mark.parametrize(("lines", "severity"), [
+    ([(60.0, listed(12)), (60.0, listed(13))], Severity.INFO),
+    ([(60.0, listed(12)), (55.0, listed(12))], Severity.INFO),
+    ([(60.0, listed(12)), (30.0, listed(13))], Severity.INFO),
+    ([(60.0, listed(12)), (30.0, listed(12))], Severity.WARNING),
+    ([(60.0, listed(pid)) for pid in range(100, 140)], Severity.INFO),
+])  # fmt: skip
+def test_tasks_in_state_d_are_stuck_in_two_lists(lines: list[tuple[float, str]], severity: Severity) -> None:
+    """`echo w > /proc/sysrq-trigger` shows one moment: many tasks may have waited for a moment."""
+    said = judged(log(*lines), rules=[KERNEL_FAULTS])
+    assert said.finding("task-waiting", "kernel-faults").severity is severity
+
+
+def test_a_task_that_the_kernel_lists_below_its_own_report_is_counted_once() -> None:
+    said = judged(
+        log((60.0, "INFO: task mysqld:12 blocked for more than 120 seconds."), (60.0, listed(12))),
+        rules=[KERNEL_FAULTS],
+    )
+    assert [each.subject for each in said.all if isinstance(each, Finding)] == ["hung-task"]
+
+
+@pytest.mark.parametrize("text", [
+    "sd 2:2:0:0: [sda] megasas: RESET cmd=28 retries=0", "megasas: cannot recover from previous reset failures",
+    "mptscsih: ioc1: attempting task abort! (sc=ffff88061db32a00)", "mpt2sas3: attempting host reset! scmd(ffff8814)",
+    "mptbase: ioc0: WARNING - IOC is in FAULT state (1234h)!!!", "sas: Enter sas_scsi_recover_host busy: 1 failed: 1",
+    "pm80xx0:: mpi_ssp_completion 1933: sas IO status 0x3b",
+    "3w-9xxx: scsi0: AEN: ERROR (0x04:0x0009): Drive timeout detected:port=3.",
+    "sd 11:0:0:1: [sdx] Result: hostbyte=DID_TRANSPORT_DISRUPTED driverbyte=DRIVER_OK",
+    "raid5: Disk failure on sdb1, disabling device.", "raid5:md0: read error not correctable (sector 12 on sdb1).",
+    "nvme 0000:03:00.0: I/O 22 QID 3 timeout, disable controller",
+    "scsi target0:0:1: attempting target reset! scmd(0x00000000abcd1234)",
+    "aoe: device 1.1 is not up", "JBD: Detected IO errors while flushing file data on sdx1",
+])  # fmt: skip
+def test_no_log_with_a_fault_of_an_old_driver_is_free_of_faults(text: str) -> None:
+    said = judged(disk("sda", 0), log((5.0, text)), rules=[KERNEL_IO_ERRORS, FILESYSTEM_ERRORS, KERNEL_FAULTS])
+    found = [each.subject for each in said.all if isinstance(each, Finding)]
+    assert found
+    assert "unnamed-fault" not in found
+
+
+def test_a_disk_that_was_pulled_is_no_fault_and_hundred_are() -> None:
+    gone = "mpt3sas_cm0: removing handle(0x000c), sas_addr(0x5000c500a1b2c3d4)"
+    assert not any(isinstance(each, Finding) for each in on_disks((5.0, gone)).all)
+    (finding,) = (each for each in on_disks(*[(5.0, gone)] * 100).all if isinstance(each, Finding))
+    assert finding.severity is Severity.WARNING

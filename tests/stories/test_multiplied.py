@@ -21,7 +21,7 @@ from sdstop.core.history import History, Window
 from sdstop.core.replay import Replay
 from sdstop.readings.disk import DISKSTATS, WRAP
 from sdstop.readings.rebuild import Rebuild
-from tests.fixtures import every_story, names, opened
+from tests.fixtures import each_of, every_story, names, opened, third
 from tests.stories.altered import unaltered
 from tests.stories.multiplied import LEAST_SPAN, NAMING_RULES, SETTLING, is_named, members, members_of, slowed
 
@@ -146,7 +146,7 @@ def sample(name: str) -> tuple[str, ...]:
     return (every[place % len(every)],) if every else ()
 
 
-@every_story()
+@each_of(third(0))
 def test_a_member_whose_times_are_multiplied_is_found(name: str) -> None:
     assert missed(name, sample(name)) == []
 

@@ -13,7 +13,7 @@ from sdstop.tui.facts import FactSubject
 from sdstop.tui.terminal import Options
 from sdstop.tui.time_bar import TimeBar
 from sdstop.tui.widgets.pane import Pane
-from tests.fixtures import replayed, story
+from tests.fixtures import story
 from tests.nodes.block import Load, Node, raid10, refused
 from tests.tui.screens import Screen, screen
 
@@ -68,7 +68,7 @@ def shown_panes(opened: DevicePage) -> list[Pane]:
 async def test_at_every_size_it_has_findings_graphs_stack_and_identity_and_no_empty_pane(
     size: tuple[int, int],
 ) -> None:
-    async with screen(replayed("clone-convoy", "vault3"), size) as shown:
+    async with screen(story("clone-convoy").session, size) as shown:
         opened = await page(shown, ("md0", "sdad"))
         text = shown.text()
         assert shown.line("sdad  ").strip(" ▸").startswith("sdad  ST2000NM0033-9ZM  1.8T  rotates  slot 29 of md0")
@@ -94,7 +94,7 @@ async def test_at_every_size_it_has_findings_graphs_stack_and_identity_and_no_em
 
 async def test_it_needs_neither_colour_nor_unicode() -> None:
     options = Options(ascii=True, no_color=True)
-    async with screen(replayed("clone-convoy", "vault3"), (80, 24), options=options) as shown:
+    async with screen(story("clone-convoy").session, (80, 24), options=options) as shown:
         await page(shown, ("md0", "sdad"))
         text = shown.text()
         assert text.isascii()
@@ -178,7 +178,7 @@ async def test_who_is_named_of_a_busy_disk_only_and_as_of_the_node() -> None:
 
 
 async def test_a_pool_and_an_hba_have_the_load_of_their_disks_together() -> None:
-    async with screen(replayed("draid-one-dimm", "bay60"), (160, 48)) as shown:
+    async with screen(story("draid-one-dimm").session, (160, 48)) as shown:
         await shown.press("2", "enter")
         assert "Disks together (58), MiB/s" in shown.text()
         assert "Rebuild, MiB/s" in shown.text()
@@ -200,7 +200,7 @@ async def test_a_pool_and_an_hba_have_the_load_of_their_disks_together() -> None
 )
 async def test_things_of_every_view_have_a_page(fixture: str, keys: str, titles: tuple[str, ...]) -> None:
     for size in ((80, 24), (200, 60)):
-        async with screen(replayed(fixture, "n"), size) as shown:
+        async with screen(story(fixture).session, size) as shown:
             await shown.press(keys, "j", "enter")
             opened = shown.app.screen
             assert isinstance(opened, DevicePage)
@@ -214,7 +214,7 @@ async def test_things_of_every_view_have_a_page(fixture: str, keys: str, titles:
 
 
 async def test_what_no_source_samples_shows_its_fields() -> None:
-    async with screen(replayed("draid-one-dimm", "bay60"), (80, 24)) as shown:
+    async with screen(story("draid-one-dimm").session, (80, 24)) as shown:
         await shown.press("6", "6", "enter")
         assert isinstance(shown.app.screen, DevicePage)
         text = shown.text()
@@ -243,13 +243,13 @@ async def test_all_fields_are_one_key_further_and_their_evidence_another() -> No
 
 
 async def test_its_findings_lead_to_why() -> None:
-    async with screen(replayed("clone-convoy", "vault3"), (80, 24)) as shown:
+    async with screen(story("clone-convoy").session, (80, 24)) as shown:
         await page(shown, ("md0", "sdad"))
         assert "Why !CRIT md0" in await shown.press("down", "enter")
 
 
 async def test_its_text_can_be_saved() -> None:
-    async with screen(replayed("clone-convoy", "vault3"), (160, 48)) as shown:
+    async with screen(story("clone-convoy").session, (160, 48)) as shown:
         opened = await page(shown, ("md0", "sdad"))
         text = opened.text()
         for part in ("sdad", "!CRIT", "w 79.2", "md0 array", "10 x qemu-img", "ST2000NM0033-9ZM"):

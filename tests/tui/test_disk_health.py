@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fixtures import replayed
+from tests.fixtures import story
 from tests.tui.screens import screen
 
 
 @pytest.mark.parametrize("size", [(160, 48), (200, 60)])
 async def test_the_page_and_the_detail_of_a_disk_show_what_other_sources_report(size: tuple[int, int]) -> None:
-    async with screen(replayed("disks-failing", "store5"), size) as shown:
+    async with screen(story("disks-failing").session, size) as shown:
         await shown.press("2")
         assert "reports disk health FAILING, no errors counted, 31 C" in shown.text()
         assert shown.app.main.shown.main.point(("", "sdc"))

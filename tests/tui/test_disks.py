@@ -7,12 +7,12 @@ from msgspec.structs import replace
 
 from sdstop.tui.terminal import Depth
 from sdstop.tui.views.disks import Disks
-from tests.fixtures import replayed, story
+from tests.fixtures import story
 from tests.tui.screens import LOOKS, SMALL, WIDE, roles, screen
 
 
 async def test_members_that_are_alike_take_one_row_and_the_odd_one_its_own() -> None:
-    async with screen(replayed("draid-one-dimm", "bay60"), (160, 48)) as shown:
+    async with screen(story("draid-one-dimm").session, (160, 48)) as shown:
         text = await shown.press("2")
         assert shown.line("+ 57 alike").split()[3:7] == ["105", "2", "105.0", "1.9"]
         assert shown.line("*          sdap").rstrip().endswith("faulted")
@@ -20,7 +20,7 @@ async def test_members_that_are_alike_take_one_row_and_the_odd_one_its_own() -> 
 
 
 async def test_enter_unfolds_the_group() -> None:
-    async with screen(replayed("draid-one-dimm", "bay60"), (160, 48)) as shown:
+    async with screen(story("draid-one-dimm").session, (160, 48)) as shown:
         await shown.press("2")
         shown.app.main.shown.main.point(("N58-C3-D16-P3-S1", "+57 disks alike"))
         text = await shown.press("enter")
@@ -32,16 +32,16 @@ async def test_enter_unfolds_the_group() -> None:
 
 
 async def test_all_rows_are_shown_where_they_fit_and_in_a_convoy() -> None:
-    async with screen(replayed("draid-one-dimm", "bay60"), (160, 110)) as shown:
+    async with screen(story("draid-one-dimm").session, (160, 110)) as shown:
         assert "alike" not in await shown.press("2")
-    async with screen(replayed("clone-convoy", "vault3"), (160, 48)) as shown:
+    async with screen(story("clone-convoy").session, (160, 48)) as shown:
         text = await shown.press("2")
         assert "alike" not in text
         assert "others" not in text
 
 
 async def test_a_search_finds_a_folded_disk() -> None:
-    async with screen(replayed("draid-one-dimm", "bay60"), (160, 48)) as shown:
+    async with screen(story("draid-one-dimm").session, (160, 48)) as shown:
         await shown.press("2", "slash")
         text = await shown.type("sdbc")
         assert shown.app.main.table().needle == "sdbc"
@@ -49,7 +49,7 @@ async def test_a_search_finds_a_folded_disk() -> None:
 
 
 async def test_each_member_is_a_block_and_only_the_accused_one_has_a_color() -> None:
-    async with screen(replayed("draid-one-dimm", "bay60"), (160, 48)) as shown:
+    async with screen(story("draid-one-dimm").session, (160, 48)) as shown:
         text = await shown.press("2")
         assert "throughput against the median" in text
         blocks = {s.text.strip(): roles(s.style) for line in shown.segments() for s in line if s.text.strip()}
@@ -61,7 +61,7 @@ async def test_each_member_is_a_block_and_only_the_accused_one_has_a_color() -> 
 
 @pytest.mark.parametrize("size", [SMALL, (80, 40), (120, 40), (160, 48), WIDE])
 async def test_no_member_is_left_out_of_the_picture(size: tuple[int, int]) -> None:
-    async with screen(replayed("draid-one-dimm", "bay60"), size) as shown:
+    async with screen(story("draid-one-dimm").session, size) as shown:
         await shown.press("2")
         view = shown.app.main.shown
         assert isinstance(view, Disks)
@@ -75,7 +75,7 @@ async def test_no_member_is_left_out_of_the_picture(size: tuple[int, int]) -> No
 @pytest.mark.parametrize("depth", [Depth.ANSI, Depth.NONE])
 async def test_without_backgrounds_marks_and_words_remain(depth: Depth) -> None:
     looks = replace(LOOKS, depth=depth, ascii=True, no_color=depth is Depth.NONE)
-    async with screen(replayed("draid-one-dimm", "bay60"), (160, 48), options=looks) as shown:
+    async with screen(story("draid-one-dimm").session, (160, 48), options=looks) as shown:
         text = await shown.press("2")
         assert text.isascii()
         assert "*faulted" in text
@@ -92,14 +92,14 @@ async def test_free_lines_show_the_load_of_the_row_under_the_cursor() -> None:
 
 
 async def test_members_that_are_alike_show_the_load_of_their_pool() -> None:
-    async with screen(replayed("draid-one-dimm", "bay60"), (160, 48)) as shown:
+    async with screen(story("draid-one-dimm").session, (160, 48)) as shown:
         await shown.press("2")
         shown.app.main.shown.main.point(("N58-C3-D16-P3-S1", "+57 disks alike"))
         assert "N58-C3-D16-P3-S1: Disks together (58), MiB/s" in await shown.press("R")
 
 
 async def test_a_full_table_leaves_no_room_for_graphs() -> None:
-    async with screen(replayed("clone-convoy", "vault3"), (160, 48)) as shown:
+    async with screen(story("clone-convoy").session, (160, 48)) as shown:
         assert "Throughput, MiB/s" not in await shown.press("2")
 
 

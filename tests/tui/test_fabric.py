@@ -13,7 +13,7 @@ from sdstop.core.session import Session
 from sdstop.rules import RULES
 from sdstop.tui.terminal import Options
 from sdstop.tui.widgets.palette import plain
-from tests.fixtures import opened, replayed
+from tests.fixtures import opened, story
 from tests.nodes.block import Node, raid10, refused
 from tests.nodes.fabric import FabricNode, boxes, names
 from tests.nodes.zfs import STATUS, status, tree
@@ -31,7 +31,7 @@ def capture(name: str) -> Session:
     return session
 
 
-def story(*, again: bool = True) -> FabricNode:
+def two_boxes(*, again: bool = True) -> FabricNode:
     """Return two HBAs of eight disks: a disk's link gets errors, another is slow, a third does not come up."""
     found = boxes(2, 8)
     found[1].errors = {3: (168, 172, 5, 0), 9: (0, 0, 0, 12)}
@@ -44,12 +44,12 @@ def story(*, again: bool = True) -> FabricNode:
 @functools.cache
 def told(*, again: bool = True) -> Session:
     """Return a session over the story, which the screen only reads."""
-    return story(again=again).session(RULES)
+    return two_boxes(again=again).session(RULES)
 
 
 def parted() -> FabricNode:
     """Return the same with an array on the first partitions."""
-    node = story()
+    node = two_boxes()
     for disk in node.boxes[0].disks:
         node.files[f"/sys/block/{disk}/{disk}1/partition"] = "1\n"
         node.files[f"/sys/block/{disk}/{disk}1/size"] = "1000\n"
@@ -113,7 +113,7 @@ async def test_what_moves_is_held_against_what_links_carry() -> None:
         budgets = [line for line in shown.lines() if " up to " in line and " now " in line]
         assert not any(line.endswith("…") for line in budgets)
         own = line(shown, "0000:82:00.0")
-        disks = [line(shown, disk).split() for disk in story().boxes[0].disks]
+        disks = [line(shown, disk).split() for disk in two_boxes().boxes[0].disks]
         moved = sum(float(words[words.index("12G/12G") + 1].removesuffix("M")) for words in disks)
         assert f"   8   {moved:.1f} " in own
         assert f" {moved * 1048576 / 4.8e9 * 100:.0f} " in own
@@ -137,7 +137,7 @@ async def test_a_disk_is_called_after_the_array_that_it_carries_through_a_partit
 
 
 async def test_a_disk_is_called_after_the_vdev_of_the_pool_that_it_is_in() -> None:
-    node = story(again=False)
+    node = two_boxes(again=False)
     names_ = [(2, disk, "ONLINE") for disk in node.boxes[0].disks[:4]]
     node.files[STATUS] = status(tree((0, "tank", "ONLINE"), (1, "raidz2-0", "ONLINE"), *names_))
     async with screen(node.session(), WIDE) as shown:
@@ -269,7 +269,7 @@ async def test_nothing_is_told_in_a_line(node: Node, *, live: bool, said: str) -
 
 
 async def test_without_end_devices_disks_hang_on_their_expander_once() -> None:
-    node = story(again=False)
+    node = two_boxes(again=False)
     session = Session(Origin("n"), BUILTIN, ())
     for frame in node.frames():
         kept = tuple(item for item in frame.evidence if "/sas_device/end_device-" not in item.key)
@@ -283,7 +283,7 @@ async def test_without_end_devices_disks_hang_on_their_expander_once() -> None:
 
 
 async def test_phys_alone_hang_on_hosts() -> None:
-    node = story()
+    node = two_boxes()
     session = Session(node.session().origin, [c for c in BUILTIN if c.name != "hba"], RULES)
     session.feed_all(node.frames())
     async with screen(session) as shown:
@@ -320,7 +320,7 @@ async def test_severity_is_seen_without_colour(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("ascii_only", [False, True])
 async def test_hostile_names_do_no_harm(*, ascii_only: bool) -> None:
-    node = story()
+    node = two_boxes()
     node.boxes[0].model, node.boxes[1].model, node.boxes[0].product = (" ".join(NASTY[at::3]) for at in range(3))
     for phy, name in enumerate(NASTY):
         node.files[f"/sys/class/sas_phy/phy-131:{phy + 20}/negotiated_linkrate"] = name.replace("\n", " ")
@@ -348,12 +348,12 @@ async def test_a_thousand_disks_are_folded_to_one_screen_with_what_is_wrong_in_s
 
 
 async def test_the_lines_that_the_tree_leaves_show_the_load_behind_an_hba() -> None:
-    async with screen(replayed("draid-one-dimm", "bay60"), (160, 48)) as shown:
+    async with screen(story("draid-one-dimm").session, (160, 48)) as shown:
         text = await shown.press("5")
         assert "0000:03:00.0: Disks together (15), MiB/s" in text
         assert "r 1572" in text
         assert "expander-10:0" in text
         text = await shown.press("down", "down")
         assert "0000:02:00.0: Disks together (15), MiB/s" in text
-    async with screen(replayed("draid-one-dimm", "bay60"), (80, 24)) as shown:
+    async with screen(story("draid-one-dimm").session, (80, 24)) as shown:
         assert "Disks together" not in await shown.press("5")

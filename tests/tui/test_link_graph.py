@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from sdstop.tui.terminal import Depth
-from tests.fixtures import replayed
+from tests.fixtures import story
 from tests.tui.screens import LOOKS, SMALL, WIDE, Screen, roles, screen
 
 
@@ -20,7 +20,7 @@ def graph(shown: Screen) -> list[str]:
 
 @pytest.mark.parametrize("size", [SMALL, (120, 40), (160, 48), WIDE])
 async def test_the_busiest_link_is_drawn_against_its_capacity(size: tuple[int, int]) -> None:
-    async with screen(replayed("busy-but-healthy", "vault2"), size) as shown:
+    async with screen(story("busy-but-healthy").session, size) as shown:
         text = await shown.press("4")
         assert "─ ens1f0, MiB/s ─" in text
         drawn = graph(shown)
@@ -35,7 +35,7 @@ async def test_the_busiest_link_is_drawn_against_its_capacity(size: tuple[int, i
 
 
 async def test_the_interface_under_the_cursor_is_drawn() -> None:
-    async with screen(replayed("busy-but-healthy", "vault2"), (160, 48)) as shown:
+    async with screen(story("busy-but-healthy").session, (160, 48)) as shown:
         assert "─ ens1f0, MiB/s" in await shown.press("4")
         text = await shown.press("j", "j")
         assert "─ lo, MiB/s" in text
@@ -44,7 +44,7 @@ async def test_the_interface_under_the_cursor_is_drawn() -> None:
 
 
 async def test_a_wide_screen_shows_frames_and_their_size_against_the_mtu() -> None:
-    async with screen(replayed("busy-but-healthy", "vault2"), (160, 48)) as shown:
+    async with screen(story("busy-but-healthy").session, (160, 48)) as shown:
         text = await shown.press("4")
         assert "frames a second, both ways" in text
         assert "bytes a frame, MTU 9000" in text
@@ -53,7 +53,7 @@ async def test_a_wide_screen_shows_frames_and_their_size_against_the_mtu() -> No
 
 
 async def test_a_link_below_its_mark_has_no_color_of_severity() -> None:
-    async with screen(replayed("busy-but-healthy", "vault2"), (160, 48)) as shown:
+    async with screen(story("busy-but-healthy").session, (160, 48)) as shown:
         await shown.press("4")
         used = {role for line in shown.segments()[2:] for s in line for role in roles(s.style)}
         assert not used & {"crit", "warn", "critbg", "warnbg"}
@@ -63,7 +63,7 @@ async def test_a_link_below_its_mark_has_no_color_of_severity() -> None:
 @pytest.mark.parametrize("ascii_only", [False, True])
 async def test_every_terminal_has_the_graph(depth: Depth, *, ascii_only: bool) -> None:
     looks = replace(LOOKS, depth=depth, ascii=ascii_only, no_color=depth is Depth.NONE)
-    async with screen(replayed("busy-but-healthy", "vault2"), SMALL, options=looks) as shown:
+    async with screen(story("busy-but-healthy").session, SMALL, options=looks) as shown:
         text = await shown.press("4")
         assert "rx 308" in text
         assert not ascii_only or text.isascii()

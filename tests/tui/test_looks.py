@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from sdstop.core.session import Session
 from sdstop.tui.terminal import Depth, Options
 from sdstop.tui.views import VIEWS
-from tests.fixtures import replayed
+from tests.fixtures import story
 from tests.tui.screens import LOOKS, SMALL, roles, screen
 
 OTHERS = {
@@ -48,7 +48,7 @@ def marked(lines: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("story", "others"),
+    ("fixture", "others"),
     [
         ("draid-one-dimm", [name for name in OTHERS if name not in FEWEST]),
         ("scaleio-cloud", FEWEST),
@@ -57,8 +57,8 @@ def marked(lines: list[str]) -> list[str]:
     ],
     ids=["draid-one-dimm", "scaleio-cloud", "draid-one-dimm, others", "scaleio-cloud, others"],
 )
-async def test_no_terminal_loses_a_word_or_a_mark(story: str, others: list[str]) -> None:
-    session = replayed(story, "node")
+async def test_no_terminal_loses_a_word_or_a_mark(fixture: str, others: list[str]) -> None:
+    session = story(fixture).session
     usual = await painted(session, LOOKS, SMALL)
     for name in others:
         looks = OTHERS[name]
@@ -68,15 +68,15 @@ async def test_no_terminal_loses_a_word_or_a_mark(story: str, others: list[str])
             assert not looks.ascii or "\n".join(here).isascii(), (name, key)
 
 
-@pytest.mark.parametrize("story", ["aoe-flashcache", pytest.param("draid-one-dimm", marks=pytest.mark.slow)])
-async def test_every_glyph_of_every_view_is_one_cell(story: str) -> None:
-    for lines in await painted(replayed(story, "node"), LOOKS, (160, 48)):
+@pytest.mark.parametrize("fixture", ["aoe-flashcache", pytest.param("draid-one-dimm", marks=pytest.mark.slow)])
+async def test_every_glyph_of_every_view_is_one_cell(fixture: str) -> None:
+    for lines in await painted(story(fixture).session, LOOKS, (160, 48)):
         assert not [glyph for line in lines for glyph in line if cell_len(glyph) != 1]
 
 
-@pytest.mark.parametrize("story", ["busy-but-healthy", pytest.param("quiet-node", marks=pytest.mark.slow)])
-async def test_a_healthy_node_has_no_color_of_severity_in_any_view(story: str) -> None:
-    async with screen(replayed(story, "node"), (160, 48)) as shown:
+@pytest.mark.parametrize("fixture", ["busy-but-healthy", pytest.param("quiet-node", marks=pytest.mark.slow)])
+async def test_a_healthy_node_has_no_color_of_severity_in_any_view(fixture: str) -> None:
+    async with screen(story(fixture).session, (160, 48)) as shown:
         for name, key in KEYS:
             await shown.press(key)
             used = {(role, s.text) for line in shown.segments() for s in line for role in roles(s.style)}

@@ -13,7 +13,7 @@ from sdstop.core.host import Host
 from sdstop.core.session import Session
 from sdstop.readings.rebuild import Rebuild
 from sdstop.rules import RULES
-from tests.fixtures import opened, replayed
+from tests.fixtures import opened, story
 from tests.stories.draid import EVERY, DraidPool
 from tests.tui.screens import SMALL, WIDE, screen
 
@@ -89,7 +89,7 @@ async def test_a_rebuild_of_sixty_disks_at_both_sizes() -> None:
 
 
 async def test_a_long_name_does_not_push_the_end_of_a_rebuild_off_the_screen() -> None:
-    async with screen(replayed("draid-one-dimm", "bay60"), (100, 40)) as seen:
+    async with screen(story("draid-one-dimm").session, (100, 40)) as seen:
         line = seen.line(" ETA ")
         assert line.strip().startswith("N58-C3-D16-P3-S1/draid3:")
         assert "5.9 GiB/s  ETA 27h08" in line

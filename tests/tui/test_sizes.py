@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from unittest import mock
 
 import pytest
 from rich.cells import cell_len
+from textual.dom import DOMNode
 
+from sdstop.tui.app import Dashboard
+from sdstop.tui.main import Main
 from sdstop.tui.views import VIEWS
 from tests.fixtures import crossed, every_story, story
 from tests.tui.screens import Screen, screen
@@ -142,3 +146,24 @@ async def test_the_facts_of_a_field_story_are_on_the_screen_at_every_size(name: 
 async def test_every_view_of_every_story_is_whole_at_every_size(name: str) -> None:
     session = story(name).session
     await check_views(name, session.origin.name[:8], {}, SIZES)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+async def test_a_start_styles_the_screen_once(size: tuple[int, int]) -> None:
+    """When its widgets are made; the classes for the terminal's size are there by then, and the same later."""
+    again: list[type[DOMNode]] = []
+    styled = Dashboard.update_styles
+
+    def update(app: Dashboard, node: DOMNode, **settings: bool) -> None:
+        again.append(type(node))
+        styled(app, node, **settings)
+
+    with mock.patch.object(Dashboard, "update_styles", update):
+        async with screen(story("md-degraded").session, size) as shown:
+            assert Main not in again
+            kept = shown.app.main.classes
+            await shown.pilot.resize_terminal(size[0] + 1, size[1])
+            assert shown.app.main.classes == kept
+            await shown.press("?")
+            await shown.press("escape")
+            assert Main in again  # styled when a sheet is closed, because it may have changed below it

@@ -151,7 +151,9 @@ sys.exit(watch.main())
 """The dashboard, which is stuck for a minute when it is told to step."""
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGHUP, 129), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)]
+)
 def test_signals_are_obeyed_while_it_is_busy(number: signal.Signals, code: int) -> None:
     shown = Terminal([sys.executable, "-c", BUSY, "--mouse"], (80, 24), {})
     try:

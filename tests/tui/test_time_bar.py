@@ -17,7 +17,7 @@ from sdstop.core.session import Look, Session
 from sdstop.tui.spans import LoadCells, spans, time_axis
 from sdstop.tui.terminal import Options
 from sdstop.tui.time_bar import TimeBar, margin
-from tests.fixtures import replayed, story
+from tests.fixtures import story
 from tests.nodes.block import STARTED, Load, Node, refused
 from tests.nodes.network import Nic
 from tests.nodes.network import files as network_files
@@ -174,7 +174,7 @@ async def test_a_gateway_without_disks_shows_its_network() -> None:
 
 
 async def test_a_gateway_without_disks_shows_its_cluster() -> None:
-    kept = replayed("scaleio-cloud", "gw1")
+    kept = story("scaleio-cloud").session
     async with screen(kept, (160, 48)) as shown:
         shown.app.course = LoadCourse(kept)
         shown.app.paint()
@@ -207,7 +207,7 @@ async def test_incidents_come_before_conditions_of_the_same_severity() -> None:
 
 
 async def test_causes_come_before_what_they_explain() -> None:
-    kept = replayed("draid-one-dimm", "bay60")
+    kept = story("draid-one-dimm").session
     axis = time_axis(kept, 100)
     assert axis is not None
     found = [span.finding for span in spans(kept.episodes(), axis)]

@@ -13,7 +13,7 @@ from sdstop.core.evidence import Cite, Evidence, Origin, Outcome
 from sdstop.core.finding import Unchecked, Value
 from sdstop.core.session import Session
 from sdstop.tui.terminal import Depth
-from tests.fixtures import replayed, story
+from tests.fixtures import story
 from tests.nodes.block import STARTED, Load, Node, raid10, refused
 from tests.tui.members import BLIND, FINE, HUNG, MEMBERS, SLOW, UNRECORDED, array_node, moving, slow
 from tests.tui.rules import says
@@ -232,7 +232,7 @@ async def test_a_small_screen_keeps_what_matters_of_the_network() -> None:
 
 
 async def test_a_network_that_was_not_recorded_says_so_in_both_panes() -> None:
-    async with screen(replayed("scaleio-cloud", "n")) as shown:
+    async with screen(story("scaleio-cloud").session) as shown:
         text = await shown.press("4")
         assert "interfaces: not recorded" in text
         assert "TCP and path MTU: not recorded" in text

@@ -15,7 +15,7 @@ from sdstop.rules.limits.volume_qos_saturated import VOLUME_QOS_SATURATED
 from sdstop.tui.terminal import Options
 from sdstop.tui.views.volumes import split_bar
 from sdstop.tui.widgets.palette import Palette, plain
-from tests.fixtures import replayed
+from tests.fixtures import story
 from tests.nodes.block import Node
 from tests.nodes.cluster import TOLD, cluster, session
 from tests.tui.hostile import NASTY, harmless
@@ -123,7 +123,7 @@ async def test_a_row_leads_to_its_facts() -> None:
 async def test_what_is_told_of_several_mappings_is_marked_as_the_most_that_one_has(
     *, ascii_only: bool, most: str
 ) -> None:
-    async with screen(replayed("scaleio-cloud", "sds07"), options=Options(ascii=ascii_only)) as shown:
+    async with screen(story("scaleio-cloud").session, options=Options(ascii=ascii_only)) as shown:
         await shown.press("8")
         lines = shown.lines()
         shared = [line for line in lines if line[1:].startswith("shared-vmfs")]
@@ -189,7 +189,7 @@ def strip_of(shown: Screen, name: str) -> list[list[Segment]]:
 
 
 async def test_the_strip_that_binds_wears_the_severity_and_the_others_do_not() -> None:
-    async with screen(replayed("scaleio-cloud", "sds07"), (160, 48)) as shown:
+    async with screen(story("scaleio-cloud").session, (160, 48)) as shown:
         await shown.press("8")
         for name, binds, of in (("canary", 0, "498 of"), ("web-data", 1, "26.0 of")):
             drawn = [[s for s in line if "⣿" in s.text] for line in strip_of(shown, name)]
@@ -202,7 +202,7 @@ async def test_the_strip_that_binds_wears_the_severity_and_the_others_do_not() -
 
 
 async def test_a_limit_that_each_client_has_is_drawn_against_the_sum() -> None:
-    async with screen(replayed("scaleio-cloud", "sds07"), (160, 48)) as shown:
+    async with screen(story("scaleio-cloud").session, (160, 48)) as shown:
         await shown.press("8")
         said = "".join(s.text for line in strip_of(shown, "shared-vmfs") for s in line)
         for part in ("3 clients", "limit per client, x3", "633 of", "1500 IOPS", "42.2%"):
@@ -210,7 +210,7 @@ async def test_a_limit_that_each_client_has_is_drawn_against_the_sum() -> None:
 
 
 async def test_the_strips_of_the_volume_under_the_cursor_are_shown_where_not_all_fit() -> None:
-    async with screen(replayed("scaleio-cloud", "sds07"), (80, 32)) as shown:
+    async with screen(story("scaleio-cloud").session, (80, 32)) as shown:
         text = await shown.press("8", "G")
         assert text.count(" a request") >= 1
         assert "db-log" in "".join(s.text for line in strip_of(shown, "db-log") for s in line)

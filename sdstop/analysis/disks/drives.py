@@ -159,12 +159,12 @@ class DriveState(Struct, frozen=True):
         return self.kind not in _STACKED
 
 
-def figures_by_drive(drives: Sequence[DriveState], field: str) -> list[float | None]:
-    """Return a field of the activity of each device, None where it is unknown; without making their rows."""
+def figures_by_drive(drives: Sequence[DriveState], *fields: str) -> list[list[float | None]]:
+    """Return fields of the activity of devices, field by field, None where unknown; without making their rows."""
     rates = drives[0].rates if drives else {}
     if any(drive.rates is not rates for drive in drives):
-        return [drive.figure(field) for drive in drives]
-    return values_at(rates, [drive.name for drive in drives], field)[0]
+        return [[drive.figure(field) for drive in drives] for field in fields]
+    return values_at(rates, [drive.name for drive in drives], *fields)
 
 
 def kind_of(name: str, device: BlockDevice | None) -> str:
@@ -214,13 +214,14 @@ def _drives(window: Window, findings: Sequence[Finding]) -> dict[str, DriveState
             continue
         device = devices.get(name)
         names = _names(name, device)
+        accused = [worst[each] for each in names if each in worst]
         found[name] = DriveState(
             name,
             kind_of(name, device),
             rates,
             device,
             tuple(members.get(name, ())),
-            worst_of(worst[each] for each in names if each in worst) or (Severity.WARNING if name in without else None),
+            worst_of(accused) if accused else Severity.WARNING if name in without else None,
             without.get(name) or next((flags[each] for each in names if each in flags), ""),
             stale,
             tuple(pools.get(name, ())),
@@ -392,10 +393,7 @@ def _groups(window: Window, findings: Sequence[Finding]) -> list[ArrayState]:
         )
         own = tuple((m, known[m.device]) for m in listed)
         slotted = [d for m, d in own if m.slot is not None]
-        peers = PeerMedians(
-            _middle([queue for queue in figures_by_drive(slotted, "queue") if queue is not None]),
-            _middle([wait for wait in figures_by_drive(slotted, "wait") if wait is not None]),
-        )
+        peers = PeerMedians(*map(_middle, figures_by_drive(slotted, "queue", "wait")))
         found.append(
             ArrayState(
                 array,
@@ -410,5 +408,6 @@ def _groups(window: Window, findings: Sequence[Finding]) -> list[ArrayState]:
     return found
 
 
-def _middle(values: list[float]) -> float | None:
+def _middle(figures: Sequence[float | None]) -> float | None:
+    values = [figure for figure in figures if figure is not None]
     return median(values) if len(values) >= 2 else None

@@ -139,8 +139,8 @@ def figures_of(drive: DriveState) -> DeviceFigures:
 def medians(members: Sequence[DriveState]) -> DeviceFigures:
     """Return the median of each figure over the devices that have it."""
     found = []
-    for field in _FIELDS:
-        values = [value for value in figures_by_drive(members, field) if value is not None]
+    for column in figures_by_drive(members, *_FIELDS):
+        values = [value for value in column if value is not None]
         found.append(median(values) if values else None)
     return DeviceFigures(*found)
 
@@ -158,9 +158,10 @@ def _folded(members: Sequence[DriveState], group: str, *, inner: bool) -> Iterat
             rest[0].stale,
         )  # fmt: skip
         return
-    what = "disks" if _are_alike(rest) or not odd else "others"
+    alike = _are_alike(rest)
+    what = "disks" if alike or not odd else "others"
     known = any(drive.is_counted for drive in rest)
-    said = f"{len(rest)} {what}" + ("" if not known else " alike" if _are_alike(rest) else ", median")
+    said = f"{len(rest)} {what}" + ("" if not known else " alike" if alike else ", median")
     yield DeviceFold(said, tuple(rest), medians(rest), None, group, inner, stale=any(d.stale for d in rest))
 
 
@@ -176,7 +177,7 @@ def _together(each: Sequence[DriveState], group: str, *, inner: bool) -> DeviceF
 
 def _apart(members: Sequence[DriveState]) -> tuple[list[list[DriveState]], list[DriveState]]:
     """Return the members that differ, those of one severity and about the same load together, and the others."""
-    shares = figures_by_drive(members, "busy")
+    (shares,) = figures_by_drive(members, "busy")
     busy = [share for share in shares if share is not None]
     middle = median(busy) if busy else 0.0
     accused = [drive for drive in members if drive.severity is not None]
@@ -216,8 +217,10 @@ def _near(one: float, other: float) -> bool:
 
 def _are_alike(members: Sequence[DriveState]) -> bool:
     """Return whether busy time and requests of all members are within ALIKE of their median."""
-    busy = [share for share in figures_by_drive(members, "busy") if share is not None]
-    rates = [rate for rate in figures_by_drive(members, "completed_per_second") if rate is not None]
+    busy, rates = (
+        [figure for figure in figures if figure is not None]
+        for figures in figures_by_drive(members, "busy", "completed_per_second")
+    )
     return _within(busy, _SLACK) and _within(rates, 1.0)
 
 

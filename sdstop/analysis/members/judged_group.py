@@ -45,8 +45,9 @@ class Laggard(Struct, frozen=True):
 class JudgedGroup(Struct, frozen=True):
     """A peer group over the last seconds, with its slow members and the pattern of its queue, or why they are unknown.
 
-    `seconds` are the judged ones, oldest first. `verdict` is about the pattern of the whole group, None if `unchecked`
-    has a reason. `slow` are the slow members, the worst first; `slow_unchecked` is why there may be more.
+    `seconds` are the judged ones, oldest first; of an even group without a pattern the newest alone. `verdict` is about
+    the pattern of the whole group, None if `unchecked` has a reason. `slow` are the slow members, the worst first;
+    `slow_unchecked` is why there may be more.
     An inferred group (pasted rates, no topology) has no `group`; `array` is that of md.
     """
 

@@ -141,18 +141,22 @@ def _judge(window: Window, group: PeerGroup | None, layout: GroupColumns, limits
     array = window.get(Array, upper.device) if upper is not None and upper.device is not None else None
     judged = JudgedGroup(group, name, layout, rotational, array)
     moments = recent(window, SECONDS, limits.seconds)
-    seconds = seconds_of(layout, moments)
+    coarse = window.once(("coarse", len(moments)), lambda: _coarse(moments))  # the last ones, of all groups
+    even = len(moments) > 0 and is_even(layout, moments, limits, rotational=rotational is True)
+    # Of members that are close together in each second, and whose queue has no pattern, only the newest one is shown.
+    few = even and coarse is None and judged.kind not in _SPREAD
+    seconds = seconds_of(layout, moments[-1:] if few else moments)
     if group is not None and not seconds and window.rows(Service):
         printed = services_of(window, layout, _by_device(group))
         if printed:
             return _of_printed(window, judged, printed, limits)
     action = synchronising(window, upper, moments)
-    if not action and seconds and not window.rows(Disk) and (coarse := _coarse(moments)) is not None:
+    if not action and seconds and coarse is not None and not window.rows(Disk):
         # Printed rates without counters: the minutes of counters, which judge coarse samples, do not exist.
         unchecked = _too_coarse(coarse)
         return replace(_of_printed(window, judged, seconds[-BLOCKS:], limits, least=FEWEST_IN_BLOCK / coarse),
                        unchecked=unchecked)  # fmt: skip
-    judged = _of_pattern(window, judged, seconds, moments, limits, action)
+    judged = _of_pattern(window, judged, seconds, moments, limits, action, coarse=coarse, even=even)
     return _of_minutes(window, judged, limits, action)
 
 
@@ -167,8 +171,11 @@ def _of_pattern(
     moments: Sequence[Moment[DiskActivity]],
     limits: StripeLimits,
     action: str | None,
+    *,
+    coarse: float | None,
+    even: bool,
 ) -> JudgedGroup:
-    """Judge the last seconds: the pattern of the queue, and slow members."""
+    """Judge the last seconds: the pattern of the queue, and slow members; an `even` group has none."""
     layout, group = judged.layout, judged.group
 
     def no(reason: str) -> JudgedGroup:
@@ -183,15 +190,15 @@ def _of_pattern(
         return no(f"{action} running or just finished; its I/O masks the load distribution")
     if uncounted := uncounted_member(window, layout, judged.array, moments):
         return no(uncounted)
-    if (coarse := _coarse(moments)) is not None:
+    if coarse is not None:
         return no(_too_coarse(coarse))
     fewest = limits.seconds if group is not None else min(limits.seconds, FEWEST_PASTED)
     rotational = judged.rotational is True
-    even = len(seconds) == len(moments) > 0 and is_even(layout, moments, limits, rotational=rotational)
     early = () if even else sudden_members(window, judged, seconds, limits)
-    if len(seconds) < fewest:
+    count = len(moments) if even else len(seconds)
+    if count < fewest:
         sign = "" if even else _lags(seconds, limits)
-        seen = f"collecting data: {len(seconds)} of {fewest:g} samples of every member"
+        seen = f"collecting data: {count} of {fewest:g} samples of every member"
         return replace(no(seen), slow=early, sign=sign)
     none: tuple[Sequence[Second], tuple[Laggard, ...], str] = seconds, (), ""
     longer, slow, lately = none if even else slow_members(window, judged, seconds, limits, early)

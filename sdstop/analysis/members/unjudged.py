@@ -63,9 +63,10 @@ def silent_member(layout: GroupColumns, moments: Sequence[Moment[DiskActivity]])
     if not moments:
         return None
     silent = _silent(moments[-1])
-    for moment in moments[-SILENT:-1] if silent else ():
-        silent &= _silent(moment)
-    return next((name for name in layout.names if name in silent), None) if silent else None
+    if not silent:
+        return None
+    before = [_silent(moment) for moment in moments[-SILENT:-1]]
+    return next((name for name in layout.names if name in silent and all(name in other for other in before)), None)
 
 
 def _silent(moment: Moment[DiskActivity]) -> frozenset[Hashable]:

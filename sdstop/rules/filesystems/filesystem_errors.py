@@ -1,8 +1,15 @@
-"""File systems with errors: counted by ext4 and btrfs, or in the kernel's log."""
+"""File systems with errors: counted by ext4 and btrfs, or in the kernel's log.
+
+The counters of btrfs are kept on the medium (fs/btrfs/volumes.c) until `btrfs device stats -z`, and say nothing of a
+repair, unlike those of ZFS: a failed write leaves an old copy, a wrong checksum of an only copy a lost block. A few
+errors are information only where a finished scrub left none unrepaired; at `many` the device itself is in doubt, as in
+zfs-pool-degraded.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 
 from sdstop.analysis.space.filesystem_state import FilesystemState, filesystem_states
 from sdstop.analysis.tasks.kernel_log import RECENT, amounts, gap_in, is_recent, last_time, numbers, quoted, silence
@@ -19,6 +26,7 @@ from sdstop.core.finding import (
     Rule,
     RuledOut,
     Severity,
+    Threshold,
     Unchecked,
     Value,
     Verdict,
@@ -38,10 +46,12 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for row in window.rows(BtrfsErrors).values():
         btrfs.setdefault(_holder(row, states), []).append(row)
     log = next(iter(window.rows(KernelLog).values()), None)
+    clean = {row.filesystem for row in window.rows(BtrfsScrub).values() if row.state == "finished" and _is_clean(row)}
     for name in dict.fromkeys((*states, *ext4, *btrfs)):
         logged = [row for row in states[name].messages if row.kind in _LOGGED] if name in states else []
         state = states.get(name) or FilesystemState(name, (), ())
-        finding = _found(window, name, ext4.get(name), btrfs.get(name, ()), logged, limits)
+        few = _are_few(btrfs.get(name, ()), clean, limits)
+        finding = _found(window, name, ext4.get(name), btrfs.get(name, ()), logged, limits, few=few)
         if finding is not None:
             yield finding
         elif name in ext4:
@@ -53,6 +63,15 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     yield from _numbers_of_several(states, btrfs)
     for scrub in window.rows(BtrfsScrub).values():
         yield _of_scrub(window, scrub)
+
+
+def _is_clean(row: BtrfsScrub) -> bool:
+    return row.uncorrectable == 0
+
+
+def _are_few(rows: Sequence[BtrfsErrors], clean: AbstractSet[str], limits: Limits) -> bool:
+    """Return whether the errors of a btrfs are few, and its last scrub left all data whole."""
+    return all(row.total < limits["many"] and (not row.total or row.filesystem in clean) for row in rows)
 
 
 def _of_scrub(window: Window, row: BtrfsScrub) -> Verdict:
@@ -124,6 +143,8 @@ def _found(
     btrfs: Sequence[BtrfsErrors],
     logged: Sequence[KernelComplaint],
     limits: Limits,
+    *,
+    few: bool,
 ) -> Finding | None:
     errors = ext4.errors if ext4 is not None else 0
     bad = [row for row in btrfs if row.total or row.missing]
@@ -133,7 +154,7 @@ def _found(
     new = bool(recent) or _is_new(window, ext4, limits["recent"]) or _grew(window, bad)
     missing = [row for row in bad if row.missing]
     unknown_age = any(row.told is not None for row in bad)
-    warned = ext4 is not None or bool(missing) or unknown_age
+    warned = ext4 is not None or bool(missing) or not few
     severity = Severity.CRITICAL if new else Severity.WARNING if warned else Severity.INFO
     last = last_time(window, logged)
     if missing:
@@ -156,7 +177,7 @@ def _found(
         subject=name,
         title=title,
         cause=cause,
-        impact=_impact(ext4, new=new, once=unknown_age),
+        impact=_impact(ext4, new=new, once=unknown_age, few=few),
         values=(
             *((Value("errors", "errors since the last check", errors, above=0),) if errors else ()),
             *(
@@ -208,16 +229,14 @@ def _grew(window: Window, rows: Sequence[BtrfsErrors]) -> bool:
     return False
 
 
-def _impact(ext4: Ext4Errors | None, *, new: bool, once: bool) -> str:
+def _impact(ext4: Ext4Errors | None, *, new: bool, once: bool, few: bool) -> str:
     if new:
         return "Files can be damaged, and new writes can damage more."
-    return "Another sample shows whether the errors are new." if once else _old_impact(ext4)
-
-
-def _old_impact(ext4: Ext4Errors | None) -> str:
+    if once:
+        return "Another sample shows whether the errors are new."
     if ext4 is not None:
         return "Files can be damaged until the file system is checked."
-    return "No further error was seen."
+    return "No further error was seen." if few else "A copy can be old or damaged until a scrub repairs it."
 
 
 def _advice(name: str, ext4: Ext4Errors | None, btrfs: Sequence[BtrfsErrors]) -> tuple[Advice, ...]:
@@ -227,6 +246,7 @@ def _advice(name: str, ext4: Ext4Errors | None, btrfs: Sequence[BtrfsErrors]) ->
             "Find the device with errors, then scrub the file system.",
             run("btrfs", "device", "stats", f"/dev/{name}"),
             look,
+            run("btrfs", "device", "stats", "-z", f"/dev/{name}", note="after a clean scrub: what returns is new"),
         )
     if ext4 is not None:
         return (
@@ -243,7 +263,10 @@ FILESYSTEM_ERRORS = Rule(
     Severity.CRITICAL,
     _check,
     (Ext4Errors,),
-    (RECENT,),
+    (
+        RECENT,
+        Threshold("many", 10.0, "errors of a btrfs device that matter without new ones, although a scrub left none"),
+    ),
     instead=(BtrfsErrors, BtrfsScrub, KernelLog),
     covers=(
         Covers(Ext4Errors),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from sdstop.analysis.tasks.kernel_log import RECENT, by_thing, gap_in, is_recent, last_time, numbers, quoted, silence
 from sdstop.collectors.kernel.kinds import KINDS, LogEffect, Subject
-from sdstop.collectors.kernel.readings import KernelComplaint, KernelLog
+from sdstop.collectors.kernel.readings import KernelComplaint, KernelEvent, KernelLog
 from sdstop.core.advice import Advice, run
 from sdstop.core.finding import (
     Damage,
@@ -25,8 +25,13 @@ from sdstop.core.history import Window
 _CRITICAL = frozenset({
     "lockup", "kernel-bug", "machine-check", "memory-uncorrected", "overheating", "cluster-fs-stopped",
 })  # fmt: skip
-_MENTIONED = frozenset({"nic-down", "clock-unstable", "iommu-fault", "lacp-silent", "kernel-warning", "unnamed-fault"})
+_MENTIONED = frozenset({
+    "nic-down", "clock-unstable", "iommu-fault", "lacp-silent", "kernel-warning", "unnamed-fault", "osd-down",
+    "task-waiting",
+})  # fmt: skip
 """Notices that are mentioned as long as they are recent: drivers log them at boot, too."""
+_APART = 10.0
+"""Seconds between two lists of tasks in state D from which a task in both is stuck."""
 _TOGETHER = 60.0
 """Seconds within which two messages are about one event."""
 _IMPACTS: Mapping[str, str] = {
@@ -59,6 +64,8 @@ _IMPACTS: Mapping[str, str] = {
     "lacp-silent": "The bond uses one link only, or none.",
     "cluster-fs-stopped": "This node has no access to the file system any more.",
     "udev-stuck": "Devices appear without names, or not at all.",
+    "osd-down": "Requests to an OSD that is down wait until its data has another primary.",
+    "task-waiting": "A task in two lists that are seconds apart is stuck.",
     "kernel-warning": "A driver met a state that it did not expect.",
     "unnamed-fault": "Drivers of storage or network reported faults of unknown weight.",
 }
@@ -89,6 +96,8 @@ _ADVICE: Mapping[str, str] = {
     "lacp-silent": "Compare the LACP settings of bond and switch.",
     "cluster-fs-stopped": "Find the reason in the log; restart the node to mount it again.",
     "udev-stuck": "Find the device for which the worker waits.",
+    "osd-down": "Check whether the OSD was stopped on purpose: ceph osd tree.",
+    "task-waiting": "Find the device or server that the tasks wait for in their traces.",
     "kernel-warning": "Read the trace in the log; look for a newer kernel.",
     "unnamed-fault": "Read the messages of these drivers in the log.",
 }
@@ -100,6 +109,8 @@ _WORDS: Mapping[str, str] = {
     "cpu-throttled": "temperature",
     "udev-stuck": "udev|blocked",
     "kernel-warning": "WARNING:",
+    "osd-down": "libceph",
+    "task-waiting": "state:D| D [0-9a-f]{16}",
     "client-lost": "nvmet|iSCSI|NOPIN",
     "unnamed-fault": "error|fail|fatal|fault|timed? ?out|abort|offline|dead|lost|missing|panic|bad",
 }
@@ -112,7 +123,10 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         return
     found = 0
     for rows in by_thing(window, Subject.NODE).values():
+        hung = any(row.kind == "hung-task" for row in rows)
         for row in rows:
+            if hung and row.kind == "task-waiting":
+                continue  # the kernel lists a hung task below its report
             if row.effect is not LogEffect.NOTICE or _is_mentioned(row, limits):
                 found += 1
                 yield _finding(window, row, limits)
@@ -136,14 +150,21 @@ def _is_of_lost_member(window: Window, row: KernelComplaint) -> bool:
     )
 
 
+def _in_two_lists(window: Window) -> int:
+    """Return the number of tasks, by name and pid, that are in two lists of tasks in state D."""
+    seen: dict[str, list[float]] = {}
+    for row in window.rows(KernelEvent).values():
+        if row.kind == "task-waiting" and row.ago is not None:
+            seen.setdefault(row.line, []).append(row.ago)
+    return sum(max(times) - min(times) >= _APART for times in seen.values())
+
+
 def _finding(window: Window, row: KernelComplaint, limits: Limits) -> Finding:
     recent = is_recent(row, limits["recent"])
     severity = Severity.INFO
-    if (
-        recent
-        and not _is_of_lost_member(window, row)
-        and (row.kind not in _MENTIONED or (row.minute or 0) >= limits["notices"])
-    ):
+    stuck = _in_two_lists(window) if row.kind == "task-waiting" else 0
+    is_serious = bool(stuck) if row.kind == "task-waiting" else (row.minute or 0) >= limits["notices"]
+    if recent and not _is_of_lost_member(window, row) and (row.kind not in _MENTIONED or is_serious):
         severity = Severity.CRITICAL if row.kind in _CRITICAL else Severity.WARNING
     last = last_time(window, [row])
     amount = KINDS[row.kind].counted(row.count)
@@ -152,7 +173,9 @@ def _finding(window: Window, row: KernelComplaint, limits: Limits) -> Finding:
         subject=row.kind,
         title=f"KERNEL LOG: {amount.upper()}" if len(amount) <= 26 else "KERNEL LOG: FAULTS",
         cause=fitting(
-            f"The kernel logged {amount}{f', the last {last}' if last else ''}.", f"The kernel logged {amount}."
+            f"The kernel logged {amount}{f', the last {last}' if last else ''}"
+            f"{f'; {stuck} in two lists, seconds apart' if stuck else ''}.",
+            f"The kernel logged {amount}.",
         ),
         impact=_IMPACTS.get(row.kind, "Corrected errors can precede uncorrected ones."),
         values=numbers([row]),

@@ -153,19 +153,43 @@ def _since(cause: Cause) -> str:
 
 def body_lines(cause: Cause, width: int, actions: int) -> list[Line]:
     """Return why, hurt and up to `actions` steps; long sentences are wrapped, never cut."""
+    said = _said_lines(cause, width)
+    return [*said, *(line for step in _step_lines(cause, width, actions)[: _whole(cause, actions)] for line in step)]
+
+
+def body_heights(cause: Cause, width: int, most: int) -> list[int]:
+    """Return how many lines `body_lines` has with 1 to `most` steps."""
+    said = len(_said_lines(cause, width))
+    steps = [*map(len, _step_lines(cause, width, most))]
+    return [said + sum(steps[: _whole(cause, actions)]) for actions in range(1, most + 1)]
+
+
+def _said_lines(cause: Cause, width: int) -> list[Line]:
     lines: list[Line] = []
     word = cause.scene.palette.word
     for label, said in _texts(cause):
         style = role("strong") if label == "why" else role("text")
         for at, part in enumerate(_wrapped(word(said, 600), width - _TEXT - 1)):
             lines.append(text((f"   {label if not at else '':<5}", role("dim")), (part, style)))
-    steps = _actions(cause)[:actions]
-    if steps and steps[-1].endswith(":"):  # introduces a step that has no line
-        steps = steps[:-1]
-    for at, action in enumerate(steps):
-        for row, part in enumerate(advice_lines(word(action, 600), max(width - _TEXT - 1, 16))):
-            lines.append(text((f"   {'do' if not at and not row else '':<5}", role("dim")), part))
     return lines
+
+
+def _step_lines(cause: Cause, width: int, actions: int) -> list[list[Line]]:
+    """Return the lines of each of the first steps."""
+    word = cause.scene.palette.word
+    return [
+        [
+            text((f"   {'do' if not at and not row else '':<5}", role("dim")), part)
+            for row, part in enumerate(advice_lines(word(action, 600), max(width - _TEXT - 1, 16)))
+        ]
+        for at, action in enumerate(_actions(cause)[:actions])
+    ]
+
+
+def _whole(cause: Cause, actions: int) -> int:
+    """Return how many of the first steps are shown: not the last one if it introduces a step that has no line."""
+    steps = _actions(cause)[:actions]
+    return len(steps) - bool(steps and steps[-1].endswith(":"))
 
 
 def follows_line(cause: Cause, width: int) -> Line:

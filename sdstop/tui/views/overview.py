@@ -19,7 +19,7 @@ from sdstop.tui.pictures.choice import picture_of
 from sdstop.tui.pictures.second import filled, second_picture
 from sdstop.tui.scene import Scene
 from sdstop.tui.views import VIEWS
-from sdstop.tui.views.cause import Cause, CausePane, body_lines, causes
+from sdstop.tui.views.cause import Cause, CausePane, body_heights, causes
 from sdstop.tui.views.folds import FOLD_COLUMNS, FoldTable, fold_rows
 from sdstop.tui.views.health import health_line
 from sdstop.tui.views.measured import Measure, measure_lines, measures, node_measures
@@ -102,10 +102,8 @@ class Overview(View):
         running = [rebuild_row(rebuild, scene, named=True) for rebuild in all_rebuilds(scene)[:_REBUILDS]]
         listed = len(folds) if any(fold.figures.busy is not None for fold in folds) else 0
         verdict = [] if known else verdict_rows(scene, left)
-        tallest = [
-            max((1 + len(body_lines(each, left, actions)) + bool(each.follows) for each in known), default=len(verdict))
-            for actions in range(1, _STEPS + 1)
-        ]
+        heights = [[1 + lines + bool(each.follows) for lines in body_heights(each, left, _STEPS)] for each in known]
+        tallest = [max(each) for each in zip(*heights, strict=True)] or [len(verdict)] * _STEPS
         unchecked = not titled and any(each.finding is None for each in known[1:])
         needs = Needs(
             tallest, _others(known, scene, left, listed, folded=not titled), len(numbers), picture, second,

@@ -45,6 +45,7 @@ from sdstop.rules.disks.disk_offline.capacity import (
     shrunk_finding,
     users,
 )
+from sdstop.rules.disks.disk_offline.unplugged import unplugged
 from sdstop.rules.disks.disk_offline.writing import DELETED, holder_of, refuses, unlinked
 
 _GOOD = frozenset({"running", "live"})
@@ -81,10 +82,12 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield verdict
     for target in window.rows(AoeTarget).values():
         yield _aoe(window, target)
-    for name, above in _lost(window).items():
+    lost, mounted = _lost(window), _lost_below_mounts(window)
+    for name, above in lost.items():
         yield _gone(window, name, above)
-    for name, mounts in _lost_below_mounts(window).items():
+    for name, mounts in mounted.items():
         yield _unmounted(window, name, mounts)
+    yield from unplugged(window, {*lost, *mounted})
 
 
 def _lost(window: Window) -> dict[str, list[str]]:

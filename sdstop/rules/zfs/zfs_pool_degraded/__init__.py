@@ -111,7 +111,8 @@ ZFS_POOL_DEGRADED = Rule(
     _check,
     (PoolState,),
     (
-        Threshold("many", 100.0, "errors of a device that matter without new ones"),
+        Threshold("many", 10.0, "errors of a device that matter without new ones (zed retires one at 10 in 10 min)"),
+        Threshold("slow", 100.0, "slow I/Os of a device that matter without new ones"),
         Threshold("near_full", 0.9, "used share of a pool, warning", "ratio"),
         Threshold("full", 0.95, "used share of a pool, critical", "ratio"),
     ),

@@ -1,4 +1,11 @@
-"""Errors and slow I/Os of a pool's devices: growing counts, and existing ones, which may be old."""
+"""Errors and slow I/Os of a pool's devices: growing counts, and existing ones, which may be old.
+
+The counts are kept in memory (module/zfs/vdev.c): `zpool clear`, an import and a boot reset them. Each is a request
+that failed after its retry, or a block with a wrong checksum; ZFS repairs both from another copy and lists damaged
+files separately ("errors:", which data.py judges). A few are therefore information. New ones matter, and the number at
+which zed takes a device out of service if it is reached within 600 s: 10 (DEFAULT_IO_N and DEFAULT_CHECKSUM_N in
+cmd/zed/agents/zfs_diagnosis.c). Without zed nothing does so at any count.
+"""
 
 from __future__ import annotations
 
@@ -23,17 +30,22 @@ def device_errors(window: Window, whole: PoolAnalysis, limits: Limits) -> Iterat
         if not total:
             yield from _late(window, vdev, before, limits)
             continue
-        first = _first(vdev, before)
-        grown = max(total - (first.errors or 0), 0) if first is not None else None
+        grown = _growth(total, [row.errors for row in _rows(vdev, before)])
         if not grown and vdev.state in {"FAULTED", "UNAVAIL", "REMOVED"}:
             continue  # reported as out of service, with the reason
         yield _failing(window, vdev, total, grown, limits)
 
 
-def _first(vdev: Vdev, before: Sequence[Mapping[Hashable, Vdev]]) -> Vdev | None:
-    """Return the first of several rows of a device; None for one row, which does not show growth."""
-    rows = [row for moment in before if (row := moment.get((vdev.pool, vdev.vdev))) is not None]
-    return rows[0] if len(rows) > 1 else None
+def _rows(vdev: Vdev, before: Sequence[Mapping[Hashable, Vdev]]) -> list[Vdev]:
+    return [row for moment in before if (row := moment.get((vdev.pool, vdev.vdev))) is not None]
+
+
+def _growth(total: int, counts: Sequence[int | None]) -> int | None:
+    """Return by how much a count exceeds the lowest of several samples; None for one, which shows no growth.
+
+    After a reset the lowest one is 0, and everything since is new.
+    """
+    return max(total - min(count or 0 for count in counts), 0) if len(counts) > 1 else None
 
 
 def _late(window: Window, vdev: Vdev, before: Sequence[Mapping[Hashable, Vdev]], limits: Limits) -> Iterator[Finding]:
@@ -41,16 +53,15 @@ def _late(window: Window, vdev: Vdev, before: Sequence[Mapping[Hashable, Vdev]],
     late = vdev.slow_ios or 0
     if not late:
         return
-    first = _first(vdev, before)
-    grown = max(late - (first.slow_ios or 0), 0) if first is not None else None
+    grown = _growth(late, [row.slow_ios for row in _rows(vdev, before)])
     yield Finding(
-        severity=Severity.WARNING if grown or late >= limits["many"] else Severity.INFO,
+        severity=Severity.WARNING if grown or late >= limits["slow"] else Severity.INFO,
         subject=f"{vdev.pool}/{vdev.vdev}",
         title=_title("SLOW I/O", late, grown),
         cause=f"{human.number(late)} I/Os took 30 s or longer since the import{_new(grown)}.",
         impact="Requests to the pool can wait 30 s and longer.",
         values=(
-            Value("slow_ios", "slow I/Os", late, "", above=limits["many"]),
+            Value("slow_ios", "slow I/Os", late, "", above=limits["slow"]),
             Value("grown", "new while watched", grown, "", above=0),
         ),
         evidence=cites(window.cite(vdev)),

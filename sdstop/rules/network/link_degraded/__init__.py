@@ -1,8 +1,10 @@
-"""Network links that are down, flap, run half duplex or at 100 Mbit/s."""
+"""Network links that are down or gone, flap, run half duplex or at 100 Mbit/s."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
+from collections.abc import Set as AbstractSet
+from typing import cast
 
 from msgspec.structs import replace
 
@@ -10,6 +12,7 @@ from sdstop.collectors.network.readings import BondSlave, Interface, InterfaceAc
 from sdstop.collectors.system.readings import Node
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
+from sdstop.core.columns import values_of
 from sdstop.core.evidence import Cite
 from sdstop.core.finding import (
     Covers,
@@ -28,6 +31,8 @@ from sdstop.core.finding import (
 )
 from sdstop.core.history import Window
 from sdstop.core.joins import Naming
+from sdstop.core.model import Rows
+from sdstop.rules.network.link_degraded.gone import gone_interfaces
 
 _KINDS = frozenset({"physical", "team"})
 """Kinds of interfaces that are judged, and slaves of bonds of any kind; bond-unbalanced compares their rates."""
@@ -46,6 +51,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         elif row.kind == _VLAN and row.up and _is_away(row) and not _lower(window, row):
             lost = ("LINK DOWN", "The VLAN has no link; the interface below it is not shown.")
             yield _finding(window, row, lost, _UNREACHABLE, None, Damage.AVAILABILITY)
+    yield from gone_interfaces(window)
 
 
 def _is_away(row: Interface) -> bool:
@@ -165,8 +171,22 @@ def _counted(window: Window, row: Interface, slave: BondSlave | None) -> bool:
     """Return whether the failures of a link are known."""
     if slave is not None and slave.link_failures is not None:
         return True
-    rows = (old for _, old in window.series(Interface, row.interface) if old is not None)
-    return row.carrier_changes is not None or any(old.carrier_changes is not None for old in rows)
+    if row.carrier_changes is not None:
+        return True
+    return row.interface in window.once("carrier changes", lambda: _counting(window))
+
+
+def _counting(window: Window) -> AbstractSet[Hashable]:
+    """Return the interfaces whose carrier changes are known in any sample; of each sample they are kept with it."""
+    found: set[Hashable] = set()
+    for moment in window.moments(Interface):
+        known: frozenset[Hashable] | None = moment.memo.get("carrier changes")
+        if known is None:
+            rows = cast("Rows", moment.rows)
+            numbers = zip(rows, values_of(rows, "carrier_changes"), strict=True)
+            known = moment.memo["carrier changes"] = frozenset([name for name, times in numbers if times is not None])
+        found |= known
+    return found
 
 
 _MEGABIT = 125_000
@@ -221,7 +241,7 @@ def _finding(
 
 LINK_DEGRADED = Rule(
     "link-degraded",
-    "network link that is down, flaps, runs half duplex or at 100 Mbit/s",
+    "network link that is down or gone, flaps, runs half duplex or at 100 Mbit/s",
     Severity.WARNING,
     _check,
     (Interface,),
