@@ -219,3 +219,29 @@ def test_only_the_topology_follows_links() -> None:
 def test_a_walk_is_recognized(code: str, read: bool, walked: bool) -> None:  # noqa: FBT001  # a table
     nodes = [*ast.walk(ast.parse(code))]
     assert (reads_links(nodes), walks(nodes)) == (read, walked)
+
+
+def kept_results(path: Path) -> Iterator[tuple[str, object]]:
+    """Yield what a result is kept with (run of a family, window, topology), and the words that it is kept under."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or len(node.args) < 2:
+            continue
+        if node.func.attr not in {"once", "of_run"}:
+            continue
+        run = node.func.attr == "of_run"
+        key = node.args[1 if run else 0]
+        word = key.elts[0] if isinstance(key, ast.Tuple) and key.elts else key
+        if isinstance(word, ast.Constant):
+            yield ast.unparse(node.args[0] if run else node.func.value).rpartition(".")[2], (type(key), word.value)
+
+
+def test_no_two_results_are_kept_under_the_same_words() -> None:
+    """Rules and views share these caches: one would get the other's result."""
+    places = [*PACKAGE.rglob("*.py"), *(ROOT / "collectors").rglob("*.py"), *(ROOT / "exporters").rglob("*.py")]
+    found: dict[tuple[str, object], set[Path]] = {}
+    for path in {path.resolve() for path in places}:
+        for kept in kept_results(path):
+            assert path not in found.setdefault(kept, set()), (kept, path)
+            found[kept].add(path)
+    assert len(found) > 80
+    assert {kept: paths for kept, paths in found.items() if len(paths) > 1} == {}

@@ -1,4 +1,4 @@
-r"""GlusterFS volumes, bricks and entries to heal in recorded text of `gluster volume status` and `heal ... info`.
+r"""GlusterFS in recorded text of `gluster peer status`, `gluster volume status` and `heal ... info`.
 
     Status of volume: gv0
     Gluster process                             TCP Port  RDMA Port  Online  Pid
@@ -12,9 +12,16 @@ r"""GlusterFS volumes, bricks and entries to heal in recorded text of `gluster v
     Status: Connected
     Number of entries in split-brain: 1
 
-Formats: cli/src/cli-rpc-ops.c (gf_cli_status_cbk), cli/src/cli-cmd-volume.c (cli_print_brick_status: names longer than
-43 characters are broken) and heal/src/glfs-heal.c (glfsh_print_hr_heal_op_status, _summary) of GlusterFS 3.7 to 11.
-Neither shows how a volume is laid out, so how many bricks it may lose stays unknown.
+    Number of Peers: 1
+
+    Hostname: n2.storage.example.net
+    Uuid: 5a7a1f7e-5d0c-4d44-9b0e-0c7d8a7f3c11
+    State: Peer in Cluster (Disconnected)
+
+Formats: cli/src/cli-rpc-ops.c (gf_cli_status_cbk, gf_cli_output_peer_status), cli/src/cli-cmd-volume.c
+(cli_print_brick_status: names longer than 43 characters are broken) and heal/src/glfs-heal.c
+(glfsh_print_hr_heal_op_status, _summary) of GlusterFS 3.7 to 11. None shows how a volume is laid out, so how many
+bricks it may lose stays unknown.
 """
 
 from __future__ import annotations
@@ -23,14 +30,18 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from sdstop.collectors.gluster.answers import Peer
 from sdstop.collectors.gluster.heal import NOT_SHOWN
 from sdstop.collectors.gluster.readings import GlusterBrick, GlusterHeal, GlusterVolume
+from sdstop.collectors.gluster.volumes import pool_of, servers_of
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.expression import expression
 from sdstop.core.form import Form, FormOutput, outputs
 from sdstop.core.host import Absent, Host, Malformed
 from sdstop.core.model import Reading
+from sdstop.readings.cluster import Cluster, ClusterNode
 
 _XML = "--xml"
 _VOLUME = expression(r"Status of volume: (?P<volume>\S{1,200})\s*")
@@ -105,6 +116,32 @@ def parse_heal(text: str) -> Healing:
     return Healing(max(pending, default=None), max(split, default=None), silent)
 
 
+_PEERS = expression(r"Number of Peers: (\d{1,6})")
+_PEER = expression(
+    r"^Hostname: (?P<name>\S{1,255})\s*\n(?:Port: [^\n]*\n)?Uuid: (?P<uuid>[0-9a-f-]{36})\s*\n"
+    r"State: (?P<state>[^\n(]{1,80}?) \((?P<link>Connected|Disconnected)\)\s*$",
+    re.MULTILINE,
+)
+
+
+def parse_peer_status(text: str) -> list[Peer]:
+    """Return the other servers. Raises Malformed if the text shows fewer than it counts."""
+    expected = sum(int(match[1]) for match in _PEERS.finditer(text))
+    found = [
+        Peer(each["name"], each["uuid"], each["link"] == "Connected", each["state"]) for each in _PEER.finditer(text)
+    ]
+    if len(found) != expected:
+        raise Malformed(f"gluster peer status: {len(found)} of {expected} peers")
+    return found
+
+
+PEERS_TEXT = Form(
+    key="cmd:gluster peer status",
+    first=r"Number of Peers: [1-9]\d*\s*\n(?:\s*\n)*Hostname: ",
+    reads="other servers of GlusterFS, as this one sees them",
+    versions="GlusterFS 3.4 and later",
+    goes_on=r"(?:Hostname|Port|Uuid|State): .*|Other names:\s*|[\w.:-]{1,255}",
+)
 STATUS_TEXT = Form(
     key="cmd:gluster volume status",
     first=r"Status of volume: \S+\s*\nGluster process\s+(?:TCP )?Port\s",
@@ -162,11 +199,20 @@ def _volume_of(output: FormOutput) -> str:
 def read(host: Host) -> Iterable[Reading]:
     """Return what recorded texts show. Raises Absent without any, or where the same was recorded as XML; Malformed."""
     status, heal = list(outputs(host, STATUS_TEXT)), list(outputs(host, HEAL_TEXT))
+    pools = list(outputs(host, PEERS_TEXT))[-1:]
     if any(_XML in name for name in host.recorded("gluster")):
         raise Absent(STATUS_TEXT.key, "recorded as XML, too", recorded=False)
-    if not status and not heal:
+    if not status and not heal and not pools:
         raise Absent(STATUS_TEXT.key, "not recorded", recorded=False)
-    rows = [row for each in status for row in _of_status(parse_status(each.text), each.key)]
+    rows: list[Reading] = []
+    for each in pools:
+        peers = parse_peer_status(each.text)
+        rows.append(pool_of(peers, "", each.key))
+        rows += [
+            replace(row, origin=each.key, needle="Number of Peers" if row.local else f"Hostname: {row.node}")
+            for row in servers_of(peers, "localhost", "")
+        ]
+    rows += [row for each in status for row in _of_status(parse_status(each.text), each.key)]
     for each in heal:
         found = parse_heal(each.text)
         rows.append(
@@ -183,8 +229,8 @@ GLUSTER_TEXT = Collector(
     "gluster-text",
     "GlusterFS in recorded output of gluster",
     read,
-    (GlusterVolume, GlusterBrick, GlusterHeal),
-    (Need("cmd:gluster*", "text of gluster volume status and heal info, from captures only; never run"),),
+    (Cluster, ClusterNode, GlusterVolume, GlusterBrick, GlusterHeal),
+    (Need("cmd:gluster*", "text of gluster peer status, volume status and heal info, from captures only; never run"),),
     SLOW,
-    forms=(STATUS_TEXT, HEAL_TEXT),
+    forms=(PEERS_TEXT, STATUS_TEXT, HEAL_TEXT),
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from msgspec.structs import replace
+
 from sdstop.collectors.gluster.answers import (
     Peer,
     Process,
@@ -52,7 +54,7 @@ def read(host: Host) -> Iterable[Reading]:
     started = any(volume.state == "Started" for volume in volumes)
     processes, silent = _processes(host) if started else ({}, "")
     here = host.maybe("/proc/sys/kernel/hostname") or "this server"
-    rows: list[Reading] = [_pool(peers, silent), *_servers(peers, here, _own_hosts(volumes, peers))]
+    rows: list[Reading] = [pool_of(peers, silent), *servers_of(peers, here, _own_hosts(volumes, peers))]
     for volume in volumes:
         bricks = list(_bricks(volume, processes.get(volume.name)))
         rows += [_volume(volume, bricks, processes.get(volume.name)), *bricks]
@@ -125,11 +127,13 @@ def _processes(host: Host) -> tuple[dict[str, list[Process]], str]:
         return {}, str(error)
 
 
-def _pool(peers: Sequence[Peer], silent: str) -> Cluster:
+def pool_of(peers: Sequence[Peer], silent: str, key: str | None = None) -> Cluster:
+    """Return the pool of this server and its peers; `key` is that of a text that has them."""
     up = sum(peer.connected for peer in peers)
     well = up == len(peers) and all(peer.state in {_MEMBER, ""} for peer in peers)
     state = "connected" if well else "servers missing"
-    return _cluster(state, int(well), 1 + len(peers), 1 + up, silent or None)
+    row = _cluster(state, int(well), 1 + len(peers), 1 + up, silent or None)
+    return row if key is None else replace(row, origin=key, needle="Number of Peers")
 
 
 def _cluster(state: str, healthy: int, servers: int | None, up: int | None, says: str | None) -> Cluster:
@@ -166,7 +170,8 @@ def _own_hosts(volumes: Sequence[VolumeInfo], peers: Sequence[Peer]) -> str:
     return " ".join(dict.fromkeys(brick.name.partition(":/")[0] for brick in own))
 
 
-def _servers(peers: Sequence[Peer], here: str, own: str) -> Iterator[ClusterNode]:
+def servers_of(peers: Sequence[Peer], here: str, own: str) -> Iterator[ClusterNode]:
+    """Yield this server and its peers."""
     yield _server(here, "connected", 1, "", own, local=True)
     for peer in peers:
         state = "disconnected" if not peer.connected else "connected" if peer.state in {_MEMBER, ""} else peer.state

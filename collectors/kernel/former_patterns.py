@@ -8,6 +8,8 @@ from sdstop.collectors.kernel.message import DEVICE, LogPlace, pattern
 _RAID = r"raid\d{1,2}: ?"
 _OPERATIONAL = r"(?P<dev>md[\w-]{1,60})"
 _NVME = r"nvme (?P<dev>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d): "
+_QLA = r"qla2xxx (?P<dev>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d): (?:scsi\(\d{1,4}:\d{1,6}:\d{1,20}\): )?"
+_XFS = r"Filesystem \"(?P<dev>[\w!/-]{1,60})\": "
 
 PATTERNS = (
     pattern(
@@ -69,7 +71,7 @@ PATTERNS = (
     ),
     pattern(
         "-fs error (device",
-        r"EXT[23]-fs error \(device (?P<dev>[\w!/-]{1,60})\)(?: in|:) \w{1,60}",
+        r"EXT[234]-fs error \(device (?P<dev>[\w!/-]{1,60})\)(?: in|:) \w{1,60}",
         "fs-error",
         LogPlace.DISK,
     ),
@@ -112,4 +114,41 @@ PATTERNS = (
         "snapshot-invalid",
         LogPlace.CONTROLLER,
     ),
+    pattern("qla2xxx", _QLA + r"Abort command issued --", "abort", LogPlace.PCI),
+    pattern("qla2xxx", _QLA + r"(?:DEVICE|TARGET) RESET (?:ISSUED|FAILED)", "reset", LogPlace.PCI),
+    pattern(
+        "qla2xxx",
+        _QLA + r"(?:(?:BUS|ADAPTER) RESET ISSUED|Mailbox command timeout occurred)",
+        "controller-reset",
+        LogPlace.PCI,
+    ),
+    pattern("qla2xxx", _QLA + r"LOOP DOWN detected", "port-down", LogPlace.PCI),
+    pattern(
+        "qla2xxx",
+        _QLA + r"(?:ISP System Error|RISC paused|Unrecoverable Hardware Error: adapter)",
+        "controller-fault",
+        LogPlace.PCI,
+    ),
+    pattern(
+        "hutting down filesystem",
+        _XFS
+        + r"(?:Corruption of in-memory data|Log I/O Error|I/O Error|All device paths) (?:Detected|detected|lost)\. "
+        r"{1,2}Shutting down filesystem",
+        "fs-shutdown",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "xfs_force_shutdown",
+        r"xfs_force_shutdown\((?P<dev>[\w!/-]{1,60}),0x[0-9a-f]{1,4}\) called",
+        "fs-shutdown",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "I/O error in filesystem",
+        r"I/O error in filesystem \(\"(?P<dev>[\w!/-]{1,60})\"\) meta-data dev",
+        "fs-error",
+        LogPlace.DISK,
+    ),
+    pattern("XFS internal error", _XFS + r"XFS internal error \w{1,60}", "fs-corruption", LogPlace.DISK),
+    pattern("xfs_log_force", _XFS + r"xfs_log_force: error -?\d{1,4} returned", "fs-error", LogPlace.DISK),
 )

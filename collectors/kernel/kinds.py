@@ -148,7 +148,7 @@ KINDS: Mapping[str, MessageKind] = {
         lacp_silent="bond without an LACP partner|bonds without an LACP partner",
         cpu_throttled="thermal throttling of a processor|thermal throttlings of processors",
         osd_down="report of a down OSD|reports of down OSDs",
-        task_waiting="task in state D in a list|tasks in state D in lists",
+        task_waiting="task in state D|tasks in state D",
         kernel_warning="kernel warning", unnamed_fault="unclassified fault",
     ),
 }  # fmt: skip

@@ -83,7 +83,7 @@ PATTERNS = (
     pattern(
         "Out of memory",
         (
-            r"Out of memory(?: \(oom_kill_allocating_task\))?: Kill(?:ed)? process \d{1,8} \("
+            r"Out of memory(?: \(oom_kill_allocating_task\))?: [Kk]ill(?:ed)? process \d{1,8} \("
             r"(?P<also>[ -(*-~]{1,20})\)"
         ),
         "oom-kill",
@@ -121,7 +121,7 @@ PATTERNS = (
     ),
     pattern(
         "EDAC ",
-        r"EDAC MC\d{1,3}: \d{1,9} (?P<type>[CU]E)\b",
+        r"EDAC MC\d{1,3}: (?:\d{1,9} )?(?P<type>[CU]E)\b",
         lambda found: "memory-uncorrected" if found["type"] == "UE" else "memory-corrected",
         LogPlace.NODE,
     ),
@@ -133,14 +133,14 @@ PATTERNS = (
     ),
     pattern(
         "Machine check events logged",
-        r"mce: \[Hardware Error\]: Machine check events logged",
+        r"(?:mce: )?(?:\[Hardware Error\]: )?Machine check events logged",
         "hardware-corrected",
         LogPlace.NODE,
     ),
     pattern(
         "Machine Check",
         (
-            r"mce: \[Hardware Error\]: CPU \d{1,5}: Machine Check(?: Exception)?: [0-9a-f]{1,16}"
+            r"(?:mce: )?(?:\[Hardware Error\]: )?CPU \d{1,5}: Machine Check(?: Exception)?: {1,17}[0-9a-f]{1,16}"
             r" Bank \d{1,4}"
         ),
         "machine-check",
@@ -204,7 +204,7 @@ PATTERNS = (
     ),
     pattern(
         "page allocation failure",
-        r"(?P<also>[ -~]{1,20}?): page allocation failure: order:\d{1,2}",
+        r"(?P<also>[ -~]{1,20}?): page allocation failure[:.] order:\d{1,2}",
         "alloc-failure",
         LogPlace.NODE,
     ),

@@ -54,7 +54,7 @@ PATTERNS = (
     *_megaraid(
         r"(?:[Rr]esetting fusion adapter|pending commands remain after waiting|HBA reset wait \.\.\."
         r"|RESET_?GEN2: retry=|ADP_RESET_GEN2: HostDiag=|HBA recovery state machine"
-        r"|waiting_for_outstanding: (?:before|after) issue OCR|reset successful|Reset successful for scsi\d{1,4}"
+        r"|waiting_for_outstanding: (?:before|after) issue OCR"
         r"|command .{1,60}detected to be pending while HBA reset)",
         "controller-reset",
     ),

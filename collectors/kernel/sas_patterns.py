@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from sdstop.collectors.kernel.disk_patterns import SCSI
-from sdstop.collectors.kernel.message import LogPlace, pattern
+from sdstop.collectors.kernel.message import Found, LogPlace, pattern
 
 _IOC = r"(?:mptbase|mptscsih|mptsas|mptspi|mptfc|mptctl): (?P<dev>ioc\d{1,3}): (?:WARNING - |ERROR - )?"
 _MPT2 = r"(?P<dev>mpt2sas\d{1,3}): "
 _SAS = r"(?P<dev>sas): (?:\w{1,60}: )?"
 _PM = r"(?P<dev>pm80(?:xx|01)\d{0,3})(?:::)? {1,2}\w{1,60} {1,2}\d{1,6}: ?"
+
+
+def _of_volume(found: Found) -> str:
+    if found["what"] == "PhysDisk":
+        return "member-failed"
+    return "degraded-array" if found["state"] == "degraded" else "array-failed"
+
 
 PATTERNS = (
     pattern("mpt", _IOC + r"(?:attempting )?task abort(?:!|: FAILED)", "abort", LogPlace.CONTROLLER),
@@ -23,6 +30,19 @@ PATTERNS = (
         "mpt",
         _IOC + r"(?:IOC is in FAULT state|TaskMgmt HardReset FAILED|Cannot recover|IOC Not operational)",
         "controller-fault",
+        LogPlace.CONTROLLER,
+    ),
+    # Volumes that the HBA itself mirrors (SAS 6/iR).
+    pattern(
+        " is now ",
+        _IOC + r" {1,3}(?P<what>volume|PhysDisk) is now (?P<state>degraded|failed|missing|offline)",
+        _of_volume,
+        LogPlace.CONTROLLER,
+    ),
+    pattern(
+        "SMART data received",
+        _IOC + r" {1,3}SMART data received, ASC/ASCQ = 5dh",
+        "failure-predicted",
         LogPlace.CONTROLLER,
     ),
     pattern("LogInfo(", _IOC + r"LogInfo\(0x[0-9a-f]{8}\)", "hba-event", LogPlace.CONTROLLER),

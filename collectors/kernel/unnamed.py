@@ -22,14 +22,18 @@ _DISK_DRIVERS = (
     r"|(?:megaraid_sas|hpsa|smartpqi|lpfc|pm80xx|isci|mvsas|bfa|fnic|3w-\w{1,5}|aacraid|mpt3sas|mpi3mr) " + _PCI
 )
 _MORE_DRIVERS = (
-    r"qla2xxx \[" + _PCI + r"\]-[0-9a-f]{4}|arcmsr\d{1,3}|aacraid|AAC\d{0,3}|virtio_blk virtio\d{1,4}|(?:xen-)?blkfront"
+    r"qla2xxx (?:\["
+    + _PCI
+    + r"\]-[0-9a-f]{4}|"
+    + _PCI
+    + r")|arcmsr\d{1,3}|aacraid|AAC\d{0,3}|virtio_blk virtio\d{1,4}|(?:xen-)?blkfront"
     r"|hv_storvsc \S{1,40}|zram\d{0,4}|loop\d{0,4}"
 )
 _STACKS = (
     r"md/\w{1,20}|md\d{0,4}|raid\d{1,2}|device-mapper|bcache|kvdo\d{1,4}|dm-\d{1,5}|ZFS|zio|VERIFY\d?|flashcache"
     r"|enhanceio|swap_dup|drbd\d{0,6}|block (?:drbd|nbd)\d{1,6}|nbd\d{0,4}|(?:lib)?ceph|rbd|aoe|scini"
     r"|iscsi\w{0,6}|iSCSI|iser|isert|target|nvmet?\w{0,6}|rnbd_\w{1,10}"
-    r"|connection\d{1,6}|session\d{1,6}|ib_srp|srp|rpcrdma|dlm|DLM|o2\w{1,6}|blk-mq|blk_\w{1,40}"
+    r"|connection\d{1,6}(?::\d{1,4})?|session\d{1,6}|ib_srp|srp|rpcrdma|dlm|DLM|o2\w{1,6}|blk-mq|blk_\w{1,40}"
     r"|buffer_io_error"
 )
 _FILESYSTEMS = (
@@ -78,7 +82,7 @@ def is_worth_a_try(text: str) -> bool:
 _SOURCES = f"{_DISK_DRIVERS}|{_MORE_DRIVERS}|{_STACKS}|{_FILESYSTEMS}|{_CARDS}"
 PATTERN = pattern(
     "",
-    rf"(?:{_SOURCES})[\s:(\[]{{1,2}}(?P<hidden>[ -~]{{0,300}}?)(?i:{_FAULT})",
+    rf" ?(?:{_SOURCES})[\s:(\[]{{1,2}}(?P<hidden>[ -~]{{0,300}}?)(?i:{_FAULT})",
     _kind,
     LogPlace.NODE,
 )

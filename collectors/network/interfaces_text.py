@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from sdstop.collectors.network import ethtool, ip_text, netclass
@@ -47,6 +47,7 @@ def read(host: Host) -> Iterable[Reading]:
     settings = {part.interface: part for part, _ in parts if part.kind == "settings" and part.interface}
     drivers = {part.interface: part.said["driver"] for part, _ in parts if part.kind == "driver" and part.interface}
     interfaces = {name: each for name, (each, _) in shown.items()}
+    _enslave(interfaces.values())
     kinds = {name: _kind(each, interfaces) for name, each in interfaces.items()}
     rows: list[Reading] = []
     for name, (each, key) in shown.items():
@@ -77,6 +78,15 @@ def _joined(known: IpInterface, new: IpInterface) -> IpInterface:
             setattr(new, name, getattr(known, name))
     new.detailed = new.detailed or known.detailed
     return new
+
+
+def _enslave(interfaces: Collection[IpInterface]) -> None:
+    """Name the bond of slaves that `ip -br` shows by the flag SLAVE alone: the only one, or that with their address."""
+    bonds = [each for each in interfaces if "MASTER" in each.flags]
+    for each in interfaces:
+        if each.master is None and "SLAVE" in each.flags:
+            alike = [bond for bond in bonds if bond.mac == each.mac] if len(bonds) > 1 else bonds
+            each.master = alike[0].name if len(alike) == 1 else None
 
 
 def _kind(each: IpInterface, all_: Mapping[str, IpInterface]) -> str:

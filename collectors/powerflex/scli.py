@@ -6,6 +6,7 @@ by the same code as gateway responses.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -63,13 +64,16 @@ def parse(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Parse one output into objects and statistics; unknown text is skipped. Never raises.
 
     `--query_properties` prints `SDS 275ac7b900000000:` and indented lines of name and value, `--query_cluster` prints
-    `Mode: 3_node, State: Normal, Active: 3/3, Replicas: 2/2`, `--query_all` prints whole sentences.
+    `Mode: 3_node, State: Normal, Active: 3/3, Replicas: 2/2`, `--query_all` prints whole sentences, `--query_all_sds` a
+    line for each.
     """
     lines = text.splitlines()
     if any(line.strip() == "Cluster:" for line in lines):
         return {"System": {"mdmCluster": _cluster(lines)}}, {}
     if any(line.startswith(("System Info:", "Query all returned")) for line in lines):
         return _query_all(lines)
+    if any(_ALL_SDS.match(line) for line in lines):
+        return _query_all_sds(lines), {}
     return _properties(lines)
 
 
@@ -259,6 +263,50 @@ _RATED = {
     "Forward-rebuild-writes": "fwdRebuildWriteBwc", "Backward-rebuild-writes": "bckRebuildWriteBwc",
     "Rebalance-writes": "rebalanceWriteBwc",
 }  # fmt: skip
+
+
+_ALL_SDS = expression(r"\s*Query-all-SDS returned (\d{1,6}) SDS nodes?\b")
+_SDS_DOMAIN = expression(
+    r"\s*Protection Domain:?\s+(?:Name: (?P<first>.*?)\s+ID: )?(?P<id>[0-9a-f]{1,32})(?: Name: (?P<name>.*))?\s*"
+)
+_SDS = expression(
+    r"\s*SDS ID: (?P<id>[0-9a-f]{1,32}) Name: (?P<name>(?:(?! State: ).)*?)"
+    r"(?: State: (?P<link>\w{1,40}), (?P<member>\w{1,40})(?:, (?P<more>[\w, -]{1,80}?))?)?"
+    r"\s+IP:?\s+(?P<ips>[0-9A-Fa-f.:, ]{2,400}?)\s+Port: \d{1,5}(?:\s+Version:? (?P<version>\S{1,60}))?\s*"
+)
+
+
+def _query_all_sds(lines: list[str]) -> dict[str, Any]:
+    """Parse `--query_all_sds` into nodes and their domains; empty if nodes are missing, or a line is not understood.
+
+        Query-all-SDS returned 2 SDS nodes.
+        Protection Domain 5a20702900000000 Name: pd1
+        SDS ID: 454581a100000002 Name: n2 State: Connected, Joined IP    10.0.0.11 Port: 7072 Version: 2.0.5014
+
+    ScaleIO 1.x prints no state. The form is that of output in the documentation of ScaleIO's Mesos framework (2.0).
+    """
+    expected, domains, nodes = 0, list[dict[str, Any]](), list[dict[str, Any]]()
+    for line in lines:
+        if (head := _ALL_SDS.match(line)) is not None:
+            expected += int(head[1])
+        elif (node := _SDS.fullmatch(line)) is not None:
+            nodes.append(
+                {
+                    "id": node["id"],
+                    "name": node["name"],
+                    "protectionDomainId": domains[-1]["id"] if domains else None,
+                    "mdmConnectionState": node["link"],
+                    "membershipState": node["member"],
+                    "sdsState": node["more"],
+                    "ipList": [{"ip": ip, "role": "all"} for ip in re.split(r"[, ]+", node["ips"])],
+                    "softwareVersionInfo": node["version"],
+                }
+            )
+        elif (domain := _SDS_DOMAIN.fullmatch(line)) is not None:
+            domains.append({"id": domain["id"], "name": domain["first"] or domain["name"]})
+        elif line.strip().startswith("SDS"):
+            return {}
+    return {"protectionDomainList": domains, "sdsList": nodes} if nodes and len(nodes) == expected else {}
 
 
 def _query_all(lines: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -30,6 +30,7 @@ _UNWRITABLE = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY})
 MOST_FRAMES = 100_000
 """Maximum number of frames in a block."""
 _MOST_MINUTES = 200_000
+_PATIENCE = 1.0
 _LONGEST = 64 << 20
 """Maximum bytes of a value."""
 
@@ -89,8 +90,15 @@ class Recording:
         self.close()
 
     def close(self) -> None:
-        """Close the file."""
-        self._store.close()
+        """Close the file, after any read in progress: sqlite3 of Python 3.11 crashes if another thread reads then.
+
+        After _PATIENCE seconds of a read that hangs, the file stays open.
+        """
+        if self._lock.acquire(timeout=_PATIENCE):
+            try:
+                self._store.close()
+            finally:
+                self._lock.release()
 
     def origin(self, run: RecordedRun) -> Origin:
         """Return the origin of a run's frames."""

@@ -40,3 +40,48 @@ def test_both_forms_are_usual() -> None:
     assert manifest._usual(FILE) is not None
     assert manifest._usual(OTHER) is not None
     assert manifest._usual(FILE.replace(b'"sha256"', b'"sha257"')) is None
+
+
+def test_a_part_of_usual_lines_is_read_at_once_and_never_differently(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = b"".join(
+        line.replace(b"/proc/a", b"/proc/%d" % number) + b"\n" for number in range(50) for line in (FILE, OTHER)
+    )
+    at_once = manifest._all_usual(text, 100)
+    assert at_once is not None
+    assert len(at_once) == 100
+    monkeypatch.setattr(manifest, "_all_usual", lambda *_: None)
+    assert read(text) == (CaptureIndex(at_once), [])
+    monkeypatch.setattr(manifest, "_usual", lambda _: None)
+    assert read(text) == (CaptureIndex(at_once), [])
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        FILE + b"\n" + OTHER,  # the last line may be cut
+        FILE + b" " + FILE + b"\n",
+        FILE + b"\n\n" + FILE + b"\n",
+        FILE + b"\r\n" + FILE + b"\n",
+        FILE.replace(b'"frame"', b'\n"frame"') + b"\n",
+        FILE.replace(b"}", b"}\n") + FILE + FILE + b"\n",
+        FILE + b"\n" + FILE.replace(b'"file"', b'"frame"') + b"\n",
+        FILE + b"\n" + FILE.replace(b'"ok"', b'"unread"') + b"\n",
+        FILE + b"\n" + FILE.replace(b'"frame": 1', b'"frame": -1') + b"\n",
+        FILE.replace(b"/proc/a", "/proc/ü".encode()) + b"\n",
+        FILE.replace(b"/proc/a", b"/" + b"a" * (1 << 20)) + b"\n",
+        b"",
+    ],
+)
+def test_a_part_with_any_other_line_is_read_line_by_line(part: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert manifest._all_usual(part, 100) is None
+    found = read(part)
+    monkeypatch.setattr(manifest, "_usual", lambda _: None)
+    assert read(part) == found
+
+
+def test_a_part_with_too_many_lines_is_cut_where_it_was_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(manifest, "_MOST_LINES", 3)
+    index, notes = read(b"".join([FILE + b"\n"] * 4))
+    assert len(index.lines) == 3
+    assert notes == ["the index has more than 3 lines: rest ignored"]
+    assert read(b"".join([FILE + b"\n"] * 3))[1] == []

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from sdstop.collectors.gluster.printed import GLUSTER_TEXT, Healing, parse_heal, parse_status
+from sdstop.collectors.gluster.printed import GLUSTER_TEXT, Healing, parse_heal, parse_peer_status, parse_status
 from sdstop.core.finding import Finding, Gap, RuledOut, Severity, Unchecked
 from sdstop.core.host import Malformed
+from sdstop.rules.clusters.cluster_degraded import CLUSTER_DEGRADED
 from sdstop.rules.gluster.gluster_heal_pending import GLUSTER_HEAL_PENDING
 from sdstop.rules.gluster.gluster_split_brain import GLUSTER_SPLIT_BRAIN
 from sdstop.rules.gluster.gluster_volume_degraded import GLUSTER_VOLUME_DEGRADED
@@ -27,7 +28,7 @@ def status(*rows: tuple[str, bool]) -> str:
 
 
 def judged(key: str, text: str) -> Judged:
-    rules = [GLUSTER_VOLUME_DEGRADED, GLUSTER_HEAL_PENDING, GLUSTER_SPLIT_BRAIN]
+    rules = [CLUSTER_DEGRADED, GLUSTER_VOLUME_DEGRADED, GLUSTER_HEAL_PENDING, GLUSTER_SPLIT_BRAIN]
     return Judged((GLUSTER_TEXT,), rules, [(0.0, {key: text})])
 
 
@@ -110,3 +111,40 @@ def test_where_xml_was_recorded_the_text_is_not_used() -> None:
     files = {STATUS: status(("Brick n1:/b", False)), "cmd:gluster --mode=script --xml volume info": "<cliOutput/>"}
     said = Judged((GLUSTER_TEXT,), [GLUSTER_VOLUME_DEGRADED], [(0.0, files)])
     assert not [each for each in said.all if isinstance(each, Finding)]
+
+
+def peers(*states: str, count: int | None = None) -> str:
+    rows = (
+        f"\nHostname: n{number}\nUuid: 5a7a1f7e-5d0c-4d44-9b0e-0c7d8a7f3c1{number}\nState: {state}\n"
+        for number, state in enumerate(states, 2)
+    )
+    return f"Number of Peers: {len(states) if count is None else count}\n{''.join(rows)}"
+
+
+PEERS = "cmd:gluster peer status"
+IN, OUT = "Peer in Cluster (Connected)", "Peer in Cluster (Disconnected)"
+
+
+@pytest.mark.parametrize(
+    ("states", "title"),
+    [
+        ((IN, IN), None),
+        ((IN, OUT), "SERVER OUT OF REACH"),
+        ((OUT, OUT), "THIS SERVER IS ALONE"),
+        ((IN, "Peer Rejected (Connected)"), "SERVER OUT OF REACH"),
+    ],
+)
+def test_the_servers_of_a_pool(states: tuple[str, ...], title: str | None) -> None:
+    said = judged(PEERS, peers(*states)).of("gluster", "cluster-degraded")
+    assert (said.title if isinstance(said, Finding) else None) == title
+    assert isinstance(said, Finding | RuledOut)
+
+
+def test_other_names_of_a_server_are_passed_over() -> None:
+    assert [peer.name for peer in parse_peer_status(f"{peers(IN)}Other names:\nn2.example.net\n")] == ["n2"]
+
+
+@pytest.mark.parametrize("text", [peers(IN, count=2), peers(IN, "Peer in Cluster"), "Number of Peers: 1\n"])
+def test_a_list_of_servers_that_is_cut_off_is_not_understood(text: str) -> None:
+    with pytest.raises(Malformed):
+        parse_peer_status(text)

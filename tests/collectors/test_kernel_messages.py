@@ -13,6 +13,30 @@ from sdstop.collectors.kernel.message import Pattern
 from sdstop.collectors.kernel.messages import LONGEST, PATTERNS, suppressed, understood
 
 UNDERSTOOD = """
+abort 0000:05:00.0 | qla2xxx 0000:05:00.0: scsi(1:0:3): Abort command issued -- 1 2f5a 2002.
+reset 0000:05:00.0 | qla2xxx 0000:05:00.0: scsi(1:0:3): DEVICE RESET ISSUED.
+controller-reset 0000:05:00.0 | qla2xxx 0000:05:00.0: scsi(1:0:3): ADAPTER RESET ISSUED.
+controller-reset 0000:05:00.0 | qla2xxx 0000:05:00.0: Mailbox command timeout occurred. Issuing ISP abort.
+port-down 0000:05:00.0 | qla2xxx 0000:05:00.0: LOOP DOWN detected (2 3 0).
+controller-fault 0000:05:00.0 | qla2xxx 0000:05:00.0: ISP System Error - mbx1=1234h mbx2=0h mbx3=0h.
+fs-shutdown dm-3 | Filesystem "dm-3": I/O Error Detected.  Shutting down filesystem: dm-3
+fs-shutdown dm-3 | Filesystem "dm-3": Corruption of in-memory data detected.  Shutting down filesystem: dm-3
+fs-shutdown dm-3 | Filesystem "dm-3": All device paths lost.  Shutting down filesystem: dm-3
+fs-shutdown dm-3 | xfs_force_shutdown(dm-3,0x2) called from line 811 of file fs/xfs/xfs_log.c.
+fs-error dm-3 | I/O error in filesystem ("dm-3") meta-data dev dm-3 block 0x5a ("xlog_iodone") error 5 buf count 64
+fs-corruption dm-3 | Filesystem "dm-3": XFS internal error xfs_btree_check_lblock at line 186 of file fs/xfs/x.c.
+fs-error dm-3 | Filesystem "dm-3": xfs_log_force: error 5 returned.
+fs-error sda1 | EXT4-fs error (device sda1): ext4_lookup: deleted inode referenced: 123
+memory-uncorrected node | EDAC MC0: UE page 0x5a, offset 0x0, grain 8, row 1, labels "A1": sbridge
+memory-corrected node | EDAC MC0: CE row 1, channel 0, label "A1": Corrected error
+hardware-corrected node | Machine check events logged
+machine-check node | CPU 3: Machine Check Exception:                4 Bank 5: be00000000800400
+alloc-failure node | kswapd0: page allocation failure. order:2, mode:0x20
+oom-kill node | Out of memory: kill process 1234 (ceph-osd) score 123 or a child
+degraded-array ioc0 | mptbase: ioc0:   volume is now degraded, enabled
+array-failed ioc0 | mptbase: ioc0:   volume is now failed, enabled
+member-failed ioc0 | mptbase: ioc0:   PhysDisk is now missing, out of sync
+failure-predicted ioc0 | mptbase: ioc0:   SMART data received, ASC/ASCQ = 5dh/10h
 member-failed vg-data | WARNING: Device #1 of raid5_ls array, vg-data, has failed.
 controller-fault 0000:18:00.0 | megaraid_sas 0000:18:00.0: cannot recover from previous reset failures
 controller-fault 0000:18:00.0 | megaraid_sas 0000:18:00.0: failed to do reset
@@ -24,8 +48,6 @@ controller-fault megaraid_sas | megaraid_sas: Found FW in FAULT state, will rese
 controller-fault megaraid_sas | megaraid_sas: Iop2SysDoorbellInt for scsi0
 controller-reset megaraid_sas | megaraid_sas: resetting fusion adapter scsi0.
 controller-reset 0000:18:00.0 | megaraid_sas 0000:18:00.0: HBA reset wait ...
-controller-reset 0000:18:00.0 | megaraid_sas 0000:18:00.0: Reset successful for scsi0.
-controller-reset megasas | megasas: reset successful
 timeout megasas | megasas: [ 0]waiting for 2 commands to complete
 timeout 0000:18:00.0 | megaraid_sas 0000:18:00.0: [ 5]waiting for 12 commands to complete for scsi0
 timeout 0000:18:00.0 | megaraid_sas 0000:18:00.0: DCMD(opcode: 0x2010000) is timed out, func:megasas_issue_blocked_cmd
@@ -585,6 +607,18 @@ degraded-array md0 | DegradedArray event detected on md device /dev/md0
 CASES = [tuple(part.strip(" ") for part in line.split(" | ", 1)) for line in UNDERSTOOD.strip().splitlines()]
 
 NORMAL = """
+Filesystem "dm-3": Disabling barriers, not supported by the underlying device
+qla2xxx 0000:05:00.0: LOOP UP detected (8 Gbps).
+qla2xxx 0000:05:00.0: LIP reset occurred (f7f7).
+EDAC MC: Ver: 2.1.0
+mptbase: ioc0:   volume is now optimal, enabled
+mptbase: ioc0:   PhysDisk is now online, out of sync
+mptbase: ioc0: RAID STATUS CHANGE for VolumeID 0
+ioc0: LSISAS1068E B3: Capabilities={Initiator}
+scsi target0:0:14: handle(0x0018), sas_addr(0x5003048017ab995e)
+mpt3sas_cm0: LSISAS3008: FWVersion(16.00.12.00), ChipRevision(0x02)
+megaraid_sas: no pending cmds after reset
+megasas: reset successful
 sas: Enter sas_scsi_recover_host busy: 0 failed: 0
 sas: --- Exit sas_scsi_recover_host: busy: 0 failed: 0 tries: 1
 sas: ata7: end_device-1:0: dev error handler
@@ -788,6 +822,7 @@ def test_what_drivers_say_on_healthy_nodes_is_no_fault(text: str) -> None:
     ("md/raid6:payroll: cannot start dirty degraded array.", "md/raid6:-cannot"),
     ("megaraid_sas 0000:02:00.0: reset of payroll timed out", "megaraid_sas 0000:02:00.0: -timed out"),
     ("CIFS: VFS: \\\\payroll invalidate failed", "CIFS: -invalid"),
+    (" connection1:0: pdu (op 0x25 itt 0x5) rejected due to DataDigest error.", "connection1:0: -reject"),
 ])  # fmt: skip
 def test_of_an_unclassified_fault_only_driver_and_fault_are_kept(text: str, kept: str) -> None:
     message = understood(text)

@@ -84,7 +84,7 @@ def test_a_window_can_be_shortened() -> None:
     assert window_of(given).last(10).seconds == 10.0
 
 
-@pytest.mark.parametrize("count", [2, 600])
+@pytest.mark.parametrize("count", [2, 200, pytest.param(600, marks=pytest.mark.slow)])
 def test_runs_of_successive_windows_are_those_of_each_alone(count: int) -> None:
     """They are found once, and again after their tables are packed; a source may fail for some time."""
 

@@ -15,7 +15,7 @@ from sdstop.exporters.prometheus.metrics import Exposition
 from sdstop.exporters.prometheus.page import FINDINGS, WHOLE, PageSelection
 from sdstop.rules import RULES
 from tests.exporters.page import samples
-from tests.fixtures import every_story, opened, story
+from tests.fixtures import each_of, opened, story, third
 
 
 def series(name: str, wanted: str) -> dict[tuple[str, ...], float]:
@@ -64,7 +64,7 @@ def test_the_numbers_of_a_finding_are_series_in_base_units() -> None:
     assert begun <= story("aoe-flashcache").session.head().now.taken
 
 
-@every_story()
+@each_of(third(1))
 def test_the_labels_of_findings_have_no_free_text(name: str) -> None:
     judgement = story(name).judgements[-1]
     for key in series(name, "sdstop_finding"):

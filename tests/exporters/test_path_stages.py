@@ -19,7 +19,7 @@ from sdstop.exporters.prometheus.metrics import Exposition
 from sdstop.exporters.prometheus.stages import MOST_PATHS, PACE, PathStage, path_stages
 from sdstop.rules import RULES
 from tests.exporters.page import samples
-from tests.fixtures import names, opened, story
+from tests.fixtures import each_of, opened, story, third
 
 SOME = ("aoe-flashcache", "hba-lost", "lvm-mended", "md-rebuild-running", "scaleio-cloud", "vm-cgroup-io-max")
 
@@ -61,7 +61,7 @@ def test_rebuilds_and_limits_come_before_others_and_findings_before_them() -> No
     assert {row.path for row in stages("scaleio-cloud")} >= {"canary for 10.20.0.201", "web-data for 10.20.0.201"}
 
 
-@pytest.mark.parametrize("name", names())
+@each_of(third(2))
 def test_a_node_has_few_of_them_each_once(name: str) -> None:
     rows = stages(name)
     assert len({row.path for row in rows}) <= MOST_PATHS
@@ -83,12 +83,10 @@ def test_disks_alone_have_no_path() -> None:
 @pytest.mark.parametrize("name", SOME)
 def test_load_does_not_choose_the_paths(name: str) -> None:
     """With the same findings, any moment of a story has the same paths, so that their series do not come and go."""
-    origin, frames = opened(name)
-    session = Session(origin, BUILTIN, RULES)
     findings = story(name).session.head().judgement.every
     chosen = []
-    for frame in frames:
-        rows = path_stages(session.feed(frame).window, findings)
+    for look in story(name).looks:
+        rows = path_stages(look.window, findings)
         chosen.append({row.path for row in rows.values()})
     middle = chosen[len(chosen) // 2 :]
     assert all(each == middle[-1] for each in middle)

@@ -10,6 +10,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -388,6 +389,7 @@ def test_a_kill_at_any_statement_loses_at_most_the_last_block(path: Path, statem
 
 WRITING = """
 import sys
+import threading
 sys.path.insert(0, sys.argv[2])
 from sdstop.exporters.recording import RecordingWriter, RecordingLimits
 from test_recordings import ORIGIN, frame
@@ -599,3 +601,56 @@ def test_another_file_is_not_overwritten(path: Path, data: bytes) -> None:
     with pytest.raises(NotRecorded):
         RecordingWriter(path, ORIGIN, ENDLESS)
     assert path.read_bytes() == data
+
+
+CLOSED = """
+import sys, threading, time
+from pathlib import Path
+from sdstop.recordings.database import NoRecording, Recording
+
+def read(recording):
+    try:
+        while True:
+            recording.changed(1, 99)
+            recording.holds(1)
+    except NoRecording as error:
+        said.append(str(error))
+
+said = []
+for turn in range(50):
+    recording = Recording(Path(sys.argv[1]))
+    readers = [threading.Thread(target=read, args=(recording,)) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    time.sleep(turn % 7 / 2000)
+    recording.close()
+    for reader in readers:
+        reader.join()
+print(len(said))
+"""
+
+
+def test_closing_while_threads_read_is_no_crash(path: Path) -> None:
+    write(path, range(40))
+    done = subprocess.run([sys.executable, "-c", CLOSED, path], check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "100\n", "")
+
+
+def test_closing_does_not_wait_for_a_read_that_hangs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(path, range(40))
+    monkeypatch.setattr("sdstop.recordings.database._PATIENCE", 0.05)
+    recording, held, done = Recording(path), threading.Event(), threading.Event()
+
+    def hang() -> None:
+        with recording._lock:
+            held.set()
+            done.wait(10.0)
+
+    reader = threading.Thread(target=hang)
+    reader.start()
+    assert held.wait(10.0)
+    recording.close()
+    done.set()
+    reader.join()
+    assert recording.holds(1)
+    recording.close()

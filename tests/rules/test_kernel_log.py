@@ -508,11 +508,16 @@ def listed(pid: int) -> str:
     ([(60.0, listed(12)), (30.0, listed(13))], Severity.INFO),
     ([(60.0, listed(12)), (30.0, listed(12))], Severity.WARNING),
     ([(60.0, listed(pid)) for pid in range(100, 140)], Severity.INFO),
+    ([(60.0, listed(pid)) for pid in range(100, 300)], Severity.INFO),
+    ([(age, listed(pid)) for age in (60.0, 55.0) for pid in range(100, 300)], Severity.INFO),
+    ([(age, listed(pid)) for age in (60.0, 30.0) for pid in range(100, 300)], Severity.WARNING),
 ])  # fmt: skip
 def test_tasks_in_state_d_are_stuck_in_two_lists(lines: list[tuple[float, str]], severity: Severity) -> None:
     """`echo w > /proc/sysrq-trigger` shows one moment: many tasks may have waited for a moment."""
     said = judged(log(*lines), rules=[KERNEL_FAULTS])
-    assert said.finding("task-waiting", "kernel-faults").severity is severity
+    found = said.finding("task-waiting", "kernel-faults")
+    assert found.severity is severity
+    assert ("in two lists" in found.cause) is (severity is Severity.WARNING)
 
 
 def test_a_task_that_the_kernel_lists_below_its_own_report_is_counted_once() -> None:

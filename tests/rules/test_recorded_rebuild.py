@@ -6,25 +6,23 @@ fifteen seconds at sync_max while mdstat goes on printing a speed.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
-from sdstop.collectors import BUILTIN
 from sdstop.collectors.md.readings import Array
 from sdstop.core.finding import Finding, Severity
-from sdstop.core.session import Look, Session
+from sdstop.core.session import Look
 from sdstop.readings.rebuild import Rebuild
-from sdstop.rules import RULES
-from tests.fixtures import opened
+from tests.fixtures import story
 from tests.nodes.frames import check
 
 RECORDING = "vm-md-rebuild"
 
 
-@pytest.fixture(scope="module")
-def looks() -> list[Look]:
-    origin, frames = opened(RECORDING)
-    session = Session(origin, BUILTIN, RULES)
-    return [session.feed(frame) for frame in frames]
+@pytest.fixture
+def looks() -> Sequence[Look]:
+    return story(RECORDING).looks
 
 
 def said(look: Look, rule: str) -> Finding | None:
@@ -35,7 +33,7 @@ def array(look: Look) -> Array:
     return look.now.rows(Array)["md0"]
 
 
-def test_degraded_is_said_exactly_while_it_is(looks: list[Look]) -> None:
+def test_degraded_is_said_exactly_while_it_is(looks: Sequence[Look]) -> None:
     for look in looks:
         finding = said(look, "array-degraded")
         assert (finding is not None) == bool(array(look).degraded)
@@ -45,7 +43,7 @@ def test_degraded_is_said_exactly_while_it_is(looks: list[Look]) -> None:
             assert finding.impact == "vdb has the only copy of its data; losing vdb loses data."
 
 
-def test_frozen_is_said_while_nothing_rebuilds(looks: list[Look]) -> None:
+def test_frozen_is_said_while_nothing_rebuilds(looks: Sequence[Look]) -> None:
     frozen = [look for look in looks if array(look).action == "frozen"]
     assert len(frozen) >= 15
     for look in frozen:
@@ -56,7 +54,7 @@ def test_frozen_is_said_while_nothing_rebuilds(looks: list[Look]) -> None:
         assert said(look, "rebuild-stalled") is None
 
 
-def test_a_stall_is_said_in_the_stall_alone(looks: list[Look]) -> None:
+def test_a_stall_is_said_in_the_stall_alone(looks: Sequence[Look]) -> None:
     stalled = []
     for look in looks:
         finding = said(look, "rebuild-stalled")
@@ -74,13 +72,13 @@ def test_a_stall_is_said_in_the_stall_alone(looks: list[Look]) -> None:
         assert said(look, "rebuild-running") is None
 
 
-def test_it_runs_whenever_it_moves(looks: list[Look]) -> None:
+def test_it_runs_whenever_it_moves(looks: Sequence[Look]) -> None:
     running = [look for look in looks if said(look, "rebuild-running") is not None]
     assert len(running) >= 45
     assert all(look.now.rows(Rebuild) for look in running)
 
 
-def test_the_estimate_has_the_truth_between_its_bounds(looks: list[Look]) -> None:
+def test_the_estimate_has_the_truth_between_its_bounds(looks: Sequence[Look]) -> None:
     """The recovery moved at 2000 KiB/s, which its limit says: so long it would have taken from every frame on."""
     inside = outside = 0
     for look in looks:
@@ -98,13 +96,13 @@ def test_the_estimate_has_the_truth_between_its_bounds(looks: list[Look]) -> Non
     assert outside <= inside / 5
 
 
-def test_it_is_held_by_its_limit_and_that_is_not_worth_a_warning(looks: list[Look]) -> None:
+def test_it_is_held_by_its_limit_and_that_is_not_worth_a_warning(looks: Sequence[Look]) -> None:
     found = [finding for look in looks if (finding := said(look, "rebuild-throttled")) is not None]
     assert len(found) >= 20
     assert {finding.severity for finding in found} == {Severity.INFO}  # it is done within a minute
     assert all("dev.raid.speed_limit_max" in finding.summary for finding in found)
 
 
-def test_nothing_else_is_said(looks: list[Look]) -> None:
+def test_nothing_else_is_said(looks: Sequence[Look]) -> None:
     rules = {finding.rule for look in looks for finding in look.judgement.findings}
     assert rules == {"array-degraded", "rebuild-running", "rebuild-stalled", "rebuild-throttled"}

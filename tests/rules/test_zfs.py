@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import pytest
 
-from sdstop.collectors import BUILTIN
 from sdstop.collectors.block.devices import BLOCKDEV
 from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.collectors.zfs.kstats import ZFS_DATASETS, ZFS_STATE
@@ -17,13 +16,12 @@ from sdstop.collectors.zfs.settings import ZFS_SETTINGS
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark, command_key
 from sdstop.core.finding import Finding, RuledOut, Severity
 from sdstop.core.session import Session
-from sdstop.rules import RULES
 from sdstop.rules.paths.unstable_device_path import UNSTABLE_DEVICE_PATH
 from sdstop.rules.zfs.zfs_no_slog import ZFS_NO_SLOG
 from sdstop.rules.zfs.zfs_pool_degraded import ZFS_POOL_DEGRADED
 from sdstop.rules.zfs.zfs_small_blocks import ZFS_SMALL_BLOCKS
 from sdstop.rules.zfs.zvol_slow_path import ZVOL_SLOW_PATH, BlockLayout
-from tests.fixtures import opened
+from tests.fixtures import story
 from tests.nodes.frames import Judged, check, value
 from tests.nodes.zfs import MIRROR, SETTINGS, SIZES, STATUS, kstat, node, status, tree, zil
 
@@ -394,12 +392,9 @@ RECORDING = "vm-zfs-draid"
 
 
 def test_a_real_draid_that_loses_a_disk_is_followed_to_its_end() -> None:
-    origin, frames = opened(RECORDING)
-    session = Session(origin, BUILTIN, RULES)
     said: list[Finding] = []
     operations = set()
-    for frame in frames:
-        look = session.feed(frame)
+    for look in story(RECORDING).looks:
         for finding in look.judgement.findings:
             check(finding)
             if finding.rule == "zfs-pool-degraded":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 
 import pytest
@@ -14,7 +13,7 @@ from sdstop.core.finding import Severity
 from sdstop.core.session import Session
 from sdstop.exporters.prometheus.metrics import Exposition
 from sdstop.rules import RULES
-from tests.fixtures import FIXTURES, opened
+from tests.fixtures import FIXTURES, opened, story
 from tests.nodes.block import disk_name
 from tests.tui.screens import screen
 
@@ -22,14 +21,6 @@ _STORY = "hba-lost"
 _HBA = "0000:3b:00.0"
 _DISKS = [disk_name(n) for n in range(24)]
 _SAID = f"24 disks behind HBA {_HBA} do not respond"
-
-
-@functools.cache
-def _session() -> Session:
-    origin, frames = opened(_STORY)
-    session = Session(origin, BUILTIN, RULES)
-    session.feed_all(frames)
-    return session
 
 
 def _run(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
@@ -79,14 +70,14 @@ def test_the_exporter_has_one_series() -> None:
 
 
 def test_single_disks_are_still_marked() -> None:
-    look = _session().head()
+    look = story(_STORY).session.head()
     assert {each.subject for each in look.judgement.every} == {_HBA, *_DISKS}
     [fold] = look.judgement.findings
     assert {each.severity for each in fold.members} == {Severity.CRITICAL}
 
 
 async def test_the_screen_has_one_finding() -> None:
-    async with screen(_session(), (120, 40)) as shown:
+    async with screen(story(_STORY).session, (120, 40)) as shown:
         lines = shown.lines()
         assert " 1 CRIT" in lines[0]
         [place] = [place for place, line in enumerate(lines) if "!CRIT " in line]

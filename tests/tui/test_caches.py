@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import Evidence, Outcome
 from sdstop.core.finding import Finding, Severity
-from sdstop.core.session import Session
-from sdstop.rules import RULES
 from sdstop.tui.terminal import Options
 from sdstop.tui.widgets.palette import Palette
-from tests.fixtures import opened
+from tests.fixtures import story as story_of
 from tests.nodes.block import Node
 from tests.nodes.caches import CacheNode, dm_cache, flashcache, histogram, mtu_files, served, story
 from tests.tui.hostile import NASTY, harmless
@@ -328,11 +325,8 @@ async def test_where_nothing_counts_sizes_it_is_said() -> None:
 
 
 async def test_the_arc_leads_to_the_sizes_of_the_pools_below_it() -> None:
-    origin, frames = opened("vm-zfs-draid")
-    session = Session(origin, BUILTIN, RULES)
-    session.feed_all(frames)
     for size in (SMALL, WIDE):
-        async with screen(session, size) as shown:
+        async with screen(story_of("vm-zfs-draid").session, size) as shown:
             text = await shown.press("3")
             assert "arc reports no sizes; for I/O to the pool see tank" in text
             assert "no request sizes" not in text

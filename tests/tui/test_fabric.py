@@ -13,7 +13,7 @@ from sdstop.core.session import Session
 from sdstop.rules import RULES
 from sdstop.tui.terminal import Options
 from sdstop.tui.widgets.palette import plain
-from tests.fixtures import opened, story
+from tests.fixtures import story
 from tests.nodes.block import Node, raid10, refused
 from tests.nodes.fabric import FabricNode, boxes, names
 from tests.nodes.zfs import STATUS, status, tree
@@ -22,13 +22,6 @@ from tests.tui.rules import says
 from tests.tui.screens import LOW, SMALL, WIDE, Screen, roles, screen
 
 HANGS = refused("list:/sys/block", Outcome.TIMEOUT, "hangs")
-
-
-def capture(name: str) -> Session:
-    origin, frames = opened(name)
-    session = Session(origin, BUILTIN, RULES)
-    session.feed_all(frames)
-    return session
 
 
 def two_boxes(*, again: bool = True) -> FabricNode:
@@ -236,7 +229,7 @@ async def test_rows_lead_to_facts_and_to_raw_evidence_and_findings_to_why() -> N
 
 
 async def test_a_real_hba_that_says_nothing_of_its_ports_or_enclosures() -> None:
-    async with screen(capture("vm-sas-hba"), WIDE) as shown:
+    async with screen(story("vm-sas-hba").session, WIDE) as shown:
         text = await shown.press("5")
         assert "2 HBAs · 9 disks" in text
         # Which phy leads to it is not told, and all bays are number 0 of no enclosure: neither is guessed.
@@ -248,7 +241,7 @@ async def test_a_real_hba_that_says_nothing_of_its_ports_or_enclosures() -> None
 
 
 async def test_a_machine_without_sas_has_its_disks_with_their_own_links() -> None:
-    async with screen(capture("vm-numa-one-dimm")) as shown:
+    async with screen(story("vm-numa-one-dimm").session) as shown:
         text = await shown.press("5")
         assert "4 disks · no SAS phys" in text
         assert "node1  2.5G x1/2.5G" in line(shown, "nvme0n1")

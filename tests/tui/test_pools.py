@@ -57,9 +57,7 @@ async def test_a_pool_with_its_vdevs_and_devices_in_the_disks_view() -> None:
 
 
 async def test_what_is_a_part_of_what_is_seen_at_every_width() -> None:
-    origin, frames = opened("vm-zfs-draid")
-    session = Session(origin, BUILTIN, RULES)
-    session.feed_all(frames)
+    session = story("vm-zfs-draid").session
     parts = ("draid1:4d", "vda ", "spare-3", "replacing-0", "vdd ", "draid1-0-0  ONLINE", "vde ")
     for size, insets in (((80, 44), (2, 4, 4, 6, 8, 6, 4)), (WIDE, (7, 9, 9, 11, 13, 11, 9))):
         async with screen(session, size) as seen:

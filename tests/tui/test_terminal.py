@@ -124,7 +124,14 @@ def test_quitting_restores_the_terminal(keys: str) -> None:
         assert b"Traceback" not in shown.sent
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [
+        (signal.SIGTERM, 143),
+        pytest.param(signal.SIGHUP, 129, marks=pytest.mark.slow),
+        pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow),
+    ],
+)
 def test_signals_restore_the_terminal(number: signal.Signals, code: int) -> None:
     with terminal("--mouse") as shown:
         os.kill(shown.pid, number)

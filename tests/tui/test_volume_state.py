@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from sdstop.collectors import BUILTIN
-from sdstop.core.session import Session
-from sdstop.rules import RULES
-from tests.fixtures import opened
+from tests.fixtures import story
 from tests.tui.screens import SMALL, WIDE, screen
 
 
-def story(name: str) -> Session:
-    origin, frames = opened(name)
-    session = Session(origin, BUILTIN, RULES)
-    session.feed_all(frames)
-    return session
-
-
 async def test_volumes_and_file_systems_show_their_state_and_level() -> None:
-    async with screen(story("lvm-failing"), WIDE) as seen:
+    async with screen(story("lvm-failing").session, WIDE) as seen:
         text = await seen.press("2")
     assert "LVM volumes with a state  3" in text
     assert "vg0/home  raid1  AD  1 failed, 0 not in sync" in text
@@ -27,7 +17,7 @@ async def test_volumes_and_file_systems_show_their_state_and_level() -> None:
 
 
 async def test_they_fit_on_a_small_screen() -> None:
-    async with screen(story("lvm-mended"), SMALL) as seen:
+    async with screen(story("lvm-mended").session, SMALL) as seen:
         text = await seen.press("2")
     assert "vg0/home  raid1  AA  2 in sync" in text
     assert all(len(line) <= SMALL[0] for line in text.splitlines())

@@ -32,6 +32,8 @@ _MENTIONED = frozenset({
 """Notices that are mentioned as long as they are recent: drivers log them at boot, too."""
 _APART = 10.0
 """Seconds between two lists of tasks in state D from which a task in both is stuck."""
+_MANY_LISTED = 50
+"""Messages of which the kept lines cannot show whether a task is in two lists."""
 _TOGETHER = 60.0
 """Seconds within which two messages are about one event."""
 _IMPACTS: Mapping[str, str] = {
@@ -150,19 +152,28 @@ def _is_of_lost_member(window: Window, row: KernelComplaint) -> bool:
     )
 
 
-def _in_two_lists(window: Window) -> int:
-    """Return the number of tasks, by name and pid, that are in two lists of tasks in state D."""
+def _lasting(window: Window, row: KernelComplaint) -> str:
+    """Return why tasks in lists of tasks in state D are stuck, "" for those of one moment.
+
+    Of long lists not every line is kept: many tasks at both ends of some seconds are taken for stuck ones.
+    """
     seen: dict[str, list[float]] = {}
-    for row in window.rows(KernelEvent).values():
-        if row.kind == "task-waiting" and row.ago is not None:
-            seen.setdefault(row.line, []).append(row.ago)
-    return sum(max(times) - min(times) >= _APART for times in seen.values())
+    for each in window.rows(KernelEvent).values():
+        if each.kind == row.kind and each.ago is not None:
+            seen.setdefault(each.line, []).append(each.ago)
+    stuck = sum(max(times) - min(times) >= _APART for times in seen.values())
+    every = [ago for times in seen.values() for ago in times]
+    if stuck:
+        return f"; {stuck} in two lists, seconds apart"
+    if row.count >= _MANY_LISTED and max(every, default=0.0) - min(every, default=0.0) >= _APART:
+        return "; in two lists, seconds apart"
+    return ""
 
 
 def _finding(window: Window, row: KernelComplaint, limits: Limits) -> Finding:
     recent = is_recent(row, limits["recent"])
     severity = Severity.INFO
-    stuck = _in_two_lists(window) if row.kind == "task-waiting" else 0
+    stuck = _lasting(window, row) if row.kind == "task-waiting" else ""
     is_serious = bool(stuck) if row.kind == "task-waiting" else (row.minute or 0) >= limits["notices"]
     if recent and not _is_of_lost_member(window, row) and (row.kind not in _MENTIONED or is_serious):
         severity = Severity.CRITICAL if row.kind in _CRITICAL else Severity.WARNING
@@ -173,9 +184,8 @@ def _finding(window: Window, row: KernelComplaint, limits: Limits) -> Finding:
         subject=row.kind,
         title=f"KERNEL LOG: {amount.upper()}" if len(amount) <= 26 else "KERNEL LOG: FAULTS",
         cause=fitting(
-            f"The kernel logged {amount}{f', the last {last}' if last else ''}"
-            f"{f'; {stuck} in two lists, seconds apart' if stuck else ''}.",
-            f"The kernel logged {amount}.",
+            f"The kernel logged {amount}{f', the last {last}' if last else ''}{stuck}.",
+            f"The kernel logged {amount}{stuck}.",
         ),
         impact=_IMPACTS.get(row.kind, "Corrected errors can precede uncorrected ones."),
         values=numbers([row]),
