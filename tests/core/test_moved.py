@@ -88,10 +88,14 @@ def _fresh(before: Frame, frame: Frame, known: frozenset[str] | None) -> Fresh:
     return Fresh(before, frame, first, state, _said(replay.feed(frame)))
 
 
-@pytest.mark.parametrize("mixed", [False, True])
 @pytest.mark.parametrize(
-    "name",
-    ["aoe-flashcache", "clone-convoy", *(pytest.param(each, marks=pytest.mark.slow) for each in _LARGER)],
+    ("name", "mixed"),
+    [
+        ("aoe-flashcache", True),
+        ("clone-convoy", False),
+        *(pytest.param(name, mixed, marks=pytest.mark.slow) for name in _LARGER for mixed in (False, True)),
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in (("aoe-flashcache", False), ("clone-convoy", True))),
+    ],
 )
 def test_a_moved_replay_is_as_one_that_begins_there(mixed: bool, name: str, tmp_path: Path) -> None:  # noqa: FBT001
     origin, recorded = opened(name)
