@@ -7,6 +7,12 @@
     6:0:0:0 sda 8:0   10  failed faulty running X......... 2/20
     2:0:0:0 sdc 8:32  1   undef  undef  unknown orphan
 
+`multipathd show paths format "%w %d %t %i %o %T %m"` has columns in any order, here also that of the map:
+
+    uuid              dev dm_st  hcil    dev_st  chk_st multipath
+    3600a098038303053 sdb active 7:0:0:0 running ready  mpatha
+    3600a098038303053 sda failed 6:0:0:0 offline faulty mpatha
+
 `multipathd show maps status`, of which the failed paths stay unknown: it counts active ones.
 
     name   failback  queueing paths dm-st  write_prot
@@ -35,6 +41,8 @@ _WAITS = {"on": 1, "off": 0, "-": None}
 
 def _is_orphan(row: Mapping[str, str]) -> bool:
     """Return whether a path belongs to no map."""
+    if "multipath" in row:
+        return row["multipath"] == "[orphan]"
     return row.get("next_check") == "orphan" or (row["dm_st"] == "undef" and row.get("dev_st") == "unknown")
 
 
@@ -49,13 +57,17 @@ def _state(row: Mapping[str, str]) -> str:
 
 
 def parse_paths(text: str, key: str) -> Iterator[Reading]:
-    """Yield the paths, and their numbers as those of one map. Raises Malformed."""
-    rows = [row for row in aligned(text.splitlines()) if not _is_orphan(row)]
-    paths = [MultipathPath(UNNAMED, row["dev_t"], row["dev"], None, _state(row), 1, None, None, key) for row in rows]
-    if paths:
+    """Yield the paths, and their numbers by map, as those of one where maps are not shown. Raises Malformed."""
+    maps: dict[str, list[MultipathPath]] = {}
+    for row in aligned(text.splitlines()):
+        if not _is_orphan(row):
+            name = row.get("multipath", UNNAMED)
+            path = MultipathPath(name, row.get("dev_t", row["dev"]), row["dev"], None, _state(row), 1, None, None, key)
+            maps.setdefault(name, []).append(path)
+    for name, paths in maps.items():
         active = sum(path.state == ACTIVE for path in paths)
-        yield MultipathState(UNNAMED, None, len(paths), active, None, key, "dm_st")
-    yield from paths
+        yield MultipathState(name, None, len(paths), active, None, key, "dm_st" if name == UNNAMED else name)
+        yield from paths
 
 
 def parse_maps(text: str, key: str) -> Iterator[MultipathState]:
@@ -77,6 +89,14 @@ PATHS = Form(
     versions="multipath-tools 0.4.9 and later",
     goes_on=r"(?:\S+:\S+|#:#:#:#)\s+\S+\s+(?:\d+:\d+|#:#)\s.*",
 )
+_ANY = r"(?=[^\n]*\bdm_st\b)(?=[^\n]*\bchk_st\b)(?=(?:[^\n]* )?dev\b)"
+CHOSEN = Form(
+    key="cmd:multipathd show paths format",
+    first=rf"{_ANY}(?!hcil +dev +dev_t +pri )[a-z_/.+]+(?: +[a-z_/.+%]+){{2,12}}\s*$",
+    reads=PATHS.reads,
+    versions=PATHS.versions,
+    goes_on=r"\S+(?: +\S+){2,14}\s*",
+)
 MAPS = Form(
     key="cmd:multipathd show maps status",
     first=r"name +failback +queueing +paths +dm-st(?: +write_prot)?",
@@ -88,7 +108,8 @@ MAPS = Form(
 
 def read(host: Host) -> Iterable[Reading]:
     """Return paths and maps; `multipath -ll` shows more. Raises Absent where it was recorded, or neither; Malformed."""
-    paths, maps = list(outputs(host, PATHS)), list(outputs(host, MAPS))
+    paths = [each for form in (PATHS, CHOSEN) for each in outputs(host, form)]
+    maps = list(outputs(host, MAPS))
     if not paths and not maps:
         raise Absent(PATHS.key, "not recorded", recorded=False)
     if any(host.recorded_texts(program, TOPOLOGY.shows) for program in ("multipath", "multipathd")):
@@ -106,5 +127,5 @@ MULTIPATHD_TEXT = Collector(
     read,
     (MultipathState, MultipathPath),
     (Need("cmd:multipathd *", "tables of multipathd show paths and show maps status, from captures only; never run"),),
-    forms=(PATHS, MAPS),
+    forms=(PATHS, CHOSEN, MAPS),
 )
