@@ -151,4 +151,10 @@ PATTERNS = (
     ),
     pattern("XFS internal error", _XFS + r"XFS internal error \w{1,60}", "fs-corruption", LogPlace.DISK),
     pattern("xfs_log_force", _XFS + r"xfs_log_force: error -?\d{1,4} returned", "fs-error", LogPlace.DISK),
+    pattern(
+        "error",
+        r"EXT3-fs \((?P<dev>[\w!/-]{1,60})\): error(?: in|:) ext3_\w{1,60}",
+        "fs-error",
+        LogPlace.DISK,
+    ),
 )

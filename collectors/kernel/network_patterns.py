@@ -70,7 +70,7 @@ PATTERNS = (
         "peer-lost",
         LogPlace.NODE,
     ),
-    pattern("osd", r"libceph: osd\d{1,7} down$", "osd-down", LogPlace.NODE),
+    pattern("osd", r"libceph(?: \([0-9a-f-]{36} e\d{1,12}\))?: osd\d{1,7} down$", "osd-down", LogPlace.NODE),
     pattern(
         "Remote failed to finish a request",
         r"(?:block drbd\d{1,6}|drbd (?P<hidden>\S{1,128}(?: \S{1,128})?)): Remote failed to finish a request within "

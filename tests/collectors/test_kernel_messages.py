@@ -13,6 +13,9 @@ from sdstop.collectors.kernel.message import Pattern
 from sdstop.collectors.kernel.messages import LONGEST, PATTERNS, suppressed, understood
 
 UNDERSTOOD = """
+osd-down node | libceph (5b3c1f2e-0000-4000-8000-123456789abc e512): osd3 down
+fs-error dm-7 | EXT3-fs (dm-7): error in ext3_orphan_add: Journal has aborted
+fs-error dm-7 | EXT3-fs (dm-7): error: ext3_journal_start_sb: Detected aborted journal
 abort 0000:05:00.0 | qla2xxx 0000:05:00.0: scsi(1:0:3): Abort command issued -- 1 2f5a 2002.
 reset 0000:05:00.0 | qla2xxx 0000:05:00.0: scsi(1:0:3): DEVICE RESET ISSUED.
 controller-reset 0000:05:00.0 | qla2xxx 0000:05:00.0: scsi(1:0:3): ADAPTER RESET ISSUED.
