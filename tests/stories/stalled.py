@@ -116,6 +116,10 @@ def _unjudged(second: int) -> dict[str, str]:
         files |= {"/sys/block/md0/md/dev-sde/state": "faulty\n", "/sys/block/md0/md/dev-sde/slot": "none\n"}
     if second % 30 == 0:
         files["/sys/block/md0/md/dev-sdc/errors"] = f"{184 + second // 30}\n"
+    files["/proc/diskstats"] = "".join(
+        f"   8 {16 * place:>7} sd{letter} 918220 0 7345760 4591100 771310 0 6170480 3856550 0 812040 8447650\n"
+        for place, letter in enumerate("abcdef")
+    )
     # A healthy node has tasks in D state, too: they are others at each look, or have run.
     return files | _answer([_task(90 + second % 3, "kworker/u16:2", 10 * second), _task(70, "rsync", 31 * second)])
 

@@ -9,6 +9,8 @@ from sdstop.collectors.block.readings import BlockDevice
 from sdstop.core.history import Window
 from sdstop.readings.disk import Disk
 
+_ALL = "diskstats"
+"""Source of /proc/diskstats."""
 _SAMPLES = 2
 """Samples that must agree: sources are not read at the same instant."""
 
@@ -27,6 +29,12 @@ def gone(window: Window, names: Collection[str], beside: Collection[str]) -> lis
     if len(samples) < _SAMPLES or not all(any(name in table for name in beside) for table in tables):
         return []
     return [name for name in names if not any(name in table for table in tables)]
+
+
+def is_every_device(window: Window) -> bool:
+    """Return whether the counters are those of all devices; iostat and sar show those that they were asked for."""
+    run = window.now.by_family.get(Disk)
+    return run is not None and run.collector == _ALL
 
 
 def _present(window: Window) -> AbstractSet[Hashable]:

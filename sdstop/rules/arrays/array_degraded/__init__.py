@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sdstop.analysis.disks.presence import gone
+from sdstop.analysis.disks.presence import gone, is_every_device
 from sdstop.analysis.rebuilds.rebuilding import REPAIRS, RebuildAnalysis, rebuild_analyses
 from sdstop.collectors.block.readings import BlockDevice
 from sdstop.collectors.md.readings import Array, Member
@@ -138,7 +138,9 @@ def _without_device(window: Window, array: Array) -> list[Member]:
     """
     working = [member for member in window.where(Member, "array", array.array) if member.state in _WORKING]
     names = [member.device for member in working]
-    others = window.of_run(BlockDevice, "disks beside arrays", lambda: _whole_disks(window))
+    others: Sequence[str] = ()
+    if is_every_device(window):
+        others = window.of_run(BlockDevice, "disks beside arrays", lambda: _whole_disks(window))
     lost = gone(window, names, [*names, *others])
     return [member for member in working if member.device in lost]
 
@@ -156,7 +158,7 @@ def _gone(window: Window, array: Array, lost: Sequence[Member]) -> Finding:
         severity=Severity.WARNING if after is None or after > 0 else Severity.CRITICAL,
         subject=array.array,
         title=f"{len(lost)} MEMBER{'S' if len(lost) > 1 else ''} GONE: md has not noticed",
-        cause=f"{human.listed(names, limit=16)} {are} listed as working, but the node has no such device.",
+        cause=f"{human.listed(names, limit=16)} {are} listed as working, but no such device exists.",
         impact=(
             "Data of the array is inaccessible."
             if after is not None and after < 0

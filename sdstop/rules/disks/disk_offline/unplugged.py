@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from sdstop.analysis.disks.presence import gone
 from sdstop.collectors.block.readings import BlockDevice
+from sdstop.collectors.devicemapper.volume_readings import MappedRaidState
 from sdstop.collectors.md.readings import Member
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
@@ -63,6 +64,7 @@ def _every(window: Window, judged: AbstractSet[str]) -> Iterator[_Unplugged]:
     new = [row for name, row in now.items() if name not in moments[0].rows] if missing else []
     back = {key for row in new for key in (row.wwn, row.serial) if key}  # another path to it was there before
     known = {moments[0].rows[name].parent or name for name in missing if name in judged}
+    judged_above = {row.device for row in window.rows(MappedRaidState).values() if row.failed}  # by volume-degraded
     for name in missing:
         row = moments[0].rows[name]
         if name in known or row.kind not in _KINDS or row.told is not None or row.hidden:
@@ -73,6 +75,8 @@ def _every(window: Window, judged: AbstractSet[str]) -> Iterator[_Unplugged]:
             continue
         thing = window.topology.named(Naming.DEV, name)
         above = (*window.topology.part_of(thing), *window.topology.affected(thing)) if thing is not None else ()
+        if not judged_above.isdisjoint(each.name for each in above):
+            continue
         yield _last(window, row, listed=bool(above))
 
 
