@@ -7,22 +7,22 @@ from datetime import UTC, datetime
 import pytest
 from msgspec.structs import replace
 
-from sdstop.collectors import BUILTIN
-from sdstop.core.diagnosis import Judgement
+from sdstop.core.diagnosis import Judgement, judge
 from sdstop.core.finding import Severity
 from sdstop.core.policy import OFF, Acceptance, Policy, RulePolicy
 from sdstop.core.session import Session
 from sdstop.rules import RULES
-from tests.fixtures import opened, story
+from tests.fixtures import story
 
 DIMM, SLOW, POOL = "dimm-too-few-channels", "rebuild-slow", "zfs-pool-degraded"
 
 
 def judged(name: str, policy: Policy) -> tuple[Session, Judgement]:
-    origin, frames = opened(name)
-    session = Session(origin, BUILTIN, RULES, policy=policy)
-    session.feed_all(frames)
-    return session, session.head().judgement
+    """Judge the newest frame of a story again, with a policy."""
+    session = story(name).session
+    head, made = session.head(), session.diagnosis
+    held = made.folded_before(head.now.number)
+    return session, judge(head.window, RULES, made.configured, held=held, policy=policy)
 
 
 def severities(judgement: Judgement) -> dict[str, Severity]:
