@@ -72,13 +72,18 @@ def watching(scratch: Path, effort: Effort) -> Iterator[Claim]:
 
 
 def idle(scratch: Path, effort: Effort) -> Iterator[Claim]:
-    """Yield what this machine's exporter takes, scraped every 15 s, beside node_exporter with its defaults."""
-    del scratch
+    """Yield what this machine's exporter takes, scraped every 15 s, beside node_exporter with its defaults.
+
+    The counters of disks stand still, where that is possible: the machine does not stand still for an hour, and work of
+    other programs would wake the node.
+    """
     path, peer = peers.NODE_EXPORTER.path, "node_exporter"
     if path is None:
         yield Claim("idle node, scraped every 15 s", "ms CPU/s", peer=peer, target=4, missing="no node_exporter here")
         return
     argv, port = _export()
+    if subjects.can_cover():
+        argv = subjects.at_rest(scratch, argv)
     other = free_port()
     with Subject("sdstop", argv) as mine, Subject(peer, peers.whole_node_exporter(path, other)) as theirs:
         targets = [Target(mine, port), Target(theirs, other)]
