@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sdstop.collectors.ceph.cluster import KIND, check_row
-from sdstop.collectors.ceph.health import Check
+from sdstop.collectors.ceph.health import MOST_DETAILS, Check
 from sdstop.collectors.ceph.health_text import WORDS, messages_of
 from sdstop.collectors.ceph.readings import CephCheck
 from sdstop.collectors.ceph.status_text import status_of, without_names
@@ -35,6 +35,8 @@ _CHANGE = expression(r"Health check (?:failed|update): (?P<message>.*) \((?P<cod
 _CLEARED = expression(r"Health check cleared: (?P<code>[A-Z][A-Z0-9_]+)\b")
 _OVERALL = expression(rf"overall (?P<word>{WORDS}) ?(?P<messages>.*)")
 _DETAIL = expression(rf"Health detail: {WORDS}|\[(?:WRN|ERR)\] [A-Z][A-Z0-9_]+: |\s")
+_FAILED = expression(r"(?P<osd>osd\.\d{1,7}) (?:failed \((?P<place>[^()]{0,200})\)|marked itself (?:down|dead))")
+_BOOTED = expression(r"(?P<osd>osd\.\d{1,7}) .*\bboot$")
 _SLOW = expression(r"\d+ slow requests|slow request ")
 _LEVELS = {"WRN": "HEALTH_WARN", "ERR": "HEALTH_ERR"}
 
@@ -89,10 +91,23 @@ def parse(text: str) -> LoggedHealth:
             errors, last_error = errors + 1, message
     if slow is not None and end - slow[0] <= RECENT and not active.keys() & {"SLOW_OPS", "REQUEST_SLOW"}:
         active["REQUEST_SLOW"] = Check("REQUEST_SLOW", "HEALTH_WARN", slow[1], muted=False)
+    if "OSD_DOWN" in active:
+        active["OSD_DOWN"] = replace(active["OSD_DOWN"], details=_down(text))
     if errors:
         message = f"{errors} {'error' if errors == 1 else 'errors'} in the cluster log, the last: {last_error}"
         active["CLUSTER_LOG_ERROR"] = Check("CLUSTER_LOG_ERROR", "HEALTH_WARN", message, muted=False)
     return LoggedHealth(tuple(map(_counted, active.values())), is_whole)
+
+
+def _down(text: str) -> tuple[str, ...]:
+    """Return a line for each OSD that failed, and did not boot after that, as `ceph health detail` has it."""
+    found: dict[str, str] = {}
+    for entry in filter(None, map(_ENTRY.fullmatch, text.splitlines())):
+        if failed := _FAILED.match(entry["text"]):
+            found[failed["osd"]] = f"{failed['osd']} ({failed['place'] or 'marked itself down'}) is down"
+        elif booted := _BOOTED.match(entry["text"]):
+            found.pop(booted["osd"], None)
+    return tuple(found.values())[:MOST_DETAILS]
 
 
 def _counted(check: Check) -> Check:
@@ -129,7 +144,7 @@ def _rows(host: Host, key: str, text: str) -> Iterator[Reading]:
         origin=key, needle="ealth",
     )  # fmt: skip
     for check in found.checks:
-        yield check_row(check, (), name, key)
+        yield check_row(check, check.details, name, key)
 
 
 def _name(host: Host) -> str:

@@ -75,6 +75,15 @@ def test_errors_that_are_no_health_check_are_counted_and_the_last_is_quoted() ->
     assert "candidate had a read error" in found[0].message
 
 
+def test_the_osds_that_failed_and_did_not_boot_are_those_that_are_down() -> None:
+    lost = [f"[INF] osd.{number} failed (root=default,host=store{number}) (2 reporters ...)" for number in (3, 9)]
+    back = "[INF] osd.3 [v2:192.0.2.3:6800/1,v1:192.0.2.3:6801/1] boot"
+    (check,) = parse(log(FAILED, *lost, UPDATED, back)).checks
+    assert check.details == ("osd.9 (root=default,host=store9) is down",)
+    (check,) = parse(log(FAILED, "[INF] osd.4 marked itself down and dead")).checks
+    assert check.details == ("osd.4 (marked itself down) is down",)
+
+
 def test_redaction_keeps_the_health_and_no_name() -> None:
     text = log(FAILED, "[WRN] Health check failed: 1/3 mons down, quorum store1,store2 (MON_DOWN)")
     kept = without_names(text.encode()).decode()
