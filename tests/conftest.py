@@ -62,8 +62,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """Return how many processes share the tests: two for each processor, at most MOST_WORKERS.
 
-    For nearly half of their time tests wait for deadlines, other programs and an idle screen: on two processors, four
-    processes take 249 s and three take 269 s. None (0) share chosen files, tests whose output is shown, and tests with
+    For a part of their time tests wait for deadlines, other programs and an idle screen: on two processors, four
+    processes take 251 s and three take 254 s. None (0) share chosen files, tests whose output is shown, and tests with
     markers `vm`, `clusters` or `bench`, which need all processors.
     """
     if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
