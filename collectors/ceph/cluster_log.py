@@ -91,12 +91,12 @@ def parse(text: str) -> LoggedHealth:
             errors, last_error = errors + 1, message
     if slow is not None and end - slow[0] <= RECENT and not active.keys() & {"SLOW_OPS", "REQUEST_SLOW"}:
         active["REQUEST_SLOW"] = Check("REQUEST_SLOW", "HEALTH_WARN", slow[1], muted=False)
-    if "OSD_DOWN" in active:
-        active["OSD_DOWN"] = replace(active["OSD_DOWN"], details=_down(text))
     if errors:
         message = f"{errors} {'error' if errors == 1 else 'errors'} in the cluster log, the last: {last_error}"
         active["CLUSTER_LOG_ERROR"] = Check("CLUSTER_LOG_ERROR", "HEALTH_WARN", message, muted=False)
-    return LoggedHealth(tuple(map(_counted, active.values())), is_whole)
+    down = _down(text)
+    is_whole = is_whole and (not down or "OSD_DOWN" in active)  # its health check follows within seconds
+    return LoggedHealth(tuple([_counted(check, down) for check in active.values()]), is_whole)
 
 
 def _down(text: str) -> tuple[str, ...]:
@@ -107,12 +107,16 @@ def _down(text: str) -> tuple[str, ...]:
             found[failed["osd"]] = f"{failed['osd']} ({failed['place'] or 'marked itself down'}) is down"
         elif booted := _BOOTED.match(entry["text"]):
             found.pop(booted["osd"], None)
+        elif entry["text"].startswith(("Cluster is now healthy", "overall HEALTH_OK")):
+            found.clear()
     return tuple(found.values())[:MOST_DETAILS]
 
 
-def _counted(check: Check) -> Check:
+def _counted(check: Check, down: tuple[str, ...]) -> Check:
+    """Return a check with the number of things that it counts; OSD_DOWN with the OSDs that are down."""
     number = check.message.partition(" ")[0]
-    return replace(check, count=int(number)) if number.isascii() and number.isdecimal() and len(number) < 10 else check
+    count = int(number) if number.isascii() and number.isdecimal() and len(number) < 10 else None
+    return replace(check, count=count, details=down if check.code == "OSD_DOWN" else ())
 
 
 def _seconds(time: str) -> float | None:

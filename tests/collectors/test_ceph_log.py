@@ -84,6 +84,13 @@ def test_the_osds_that_failed_and_did_not_boot_are_those_that_are_down() -> None
     assert check.details == ("osd.4 (marked itself down) is down",)
 
 
+def test_an_osd_that_failed_after_the_last_good_line_leaves_the_health_unknown() -> None:
+    lost = "[INF] osd.9 failed (root=default,host=store9) (2 reporters ...)"
+    assert parse(log(HEALTHY, lost)).word == "unknown"
+    assert parse(log(lost, HEALTHY)).word == "HEALTH_OK"
+    assert parse(log(HEALTHY, lost, "[INF] osd.9 v1:192.0.2.9:6801/1 boot")).word == "HEALTH_OK"
+
+
 def test_redaction_keeps_the_health_and_no_name() -> None:
     text = log(FAILED, "[WRN] Health check failed: 1/3 mons down, quorum store1,store2 (MON_DOWN)")
     kept = without_names(text.encode()).decode()
