@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from msgspec import Struct
@@ -272,8 +272,8 @@ def _finding(
             Value("rx_errors", "receive errors", losses.rx_errors, "", above=limits["count"]),
             Value("rx_dropped", "receive drops", losses.rx_dropped, "", above=limits["count"]),
             Value("tx_lost", "transmit drops", losses.tx_lost, "", above=limits["count"]),
-            *(Value(field, field, count) for field, count in (losses.detail or {}).items()),
-            *(Value(f"cause{n}", "also", each.text) for n, each in enumerate(causes[1:], 2)),
+            *[Value(field, field, count) for field, count in (losses.detail or {}).items()],
+            *[Value(f"cause{n}", "also", each.text) for n, each in enumerate(causes[1:], 2)],
             Value("softnet", "drops of CPU queues, all interfaces", softnet),
         ),
         evidence=cites(
@@ -311,18 +311,20 @@ def _causes(losses: _Losses, known: Interface | None, softnet: int) -> Iterator[
     mtu = f"{known.mtu} bytes" if known is not None and known.mtu else "the MTU"
     explained = set()
     found = []
-    for fields, text, steps in _MEANINGS:
+    for fields, words, steps in _MEANINGS:
         grown = [field for field in fields if field in detail]
         if grown:
-            count = sum(detail[field] for field in grown)
+            count = sum([detail[field] for field in grown])
             explained.add(grown[0][:2])
-            found.append((count, _Cause(text.format(count=human.number(count), mtu=mtu), steps, grown[0])))
+            text = f"{human.number(count)} {words}".replace("{mtu}", mtu)
+            found.append((count, _Cause(text, steps, grown[0])))
     dropped = detail.get("rx_dropped")
     if dropped and softnet:
         explained.add("rx")
         text = f"{human.number(softnet)} drops in the CPUs' receive queues."
         found.append((dropped, _Cause(text, _softnet_steps, "rx_dropped")))
-    yield from (each for _, each in sorted(found, key=lambda pair: -pair[0]))
+    found.sort(key=itemgetter(0), reverse=True)
+    yield from [each for _, each in found]
     if dropped and not softnet:
         explained.add("rx")
         text = f"{human.number(dropped)} frames of an unknown protocol or unconfigured VLAN."
@@ -412,14 +414,15 @@ def _queue_steps(name: str) -> tuple[Advice, ...]:
 
 
 _MEANINGS: tuple[tuple[tuple[str, ...], str, _Steps], ...] = (
-    (("rx_length",), "{count} length errors: a peer sends frames larger than {mtu}.", _mtu_steps),
-    (("rx_over",), "{count} overruns: frames larger than {mtu}, or RX ring full.", _ring_steps),
-    (("rx_crc", "rx_frame"), "{count} CRC errors: cable, connector, transceiver or port.", _wire_steps),
-    (("rx_missed", "rx_fifo"), "{count} missed: RX ring full (too small, or CPU too slow).", _ring_steps),
-    (("tx_carrier",), "{count} carrier losses: the link is flapping.", _log_steps),
-    (("collisions",), "{count} collisions: half duplex.", _duplex_steps),
-    (("tx_dropped", "tx_fifo"), "{count} transmit drops: TX queue full.", _queue_steps),
+    (("rx_length",), "length errors: a peer sends frames larger than {mtu}.", _mtu_steps),
+    (("rx_over",), "overruns: frames larger than {mtu}, or RX ring full.", _ring_steps),
+    (("rx_crc", "rx_frame"), "CRC errors: cable, connector, transceiver or port.", _wire_steps),
+    (("rx_missed", "rx_fifo"), "missed: RX ring full (too small, or CPU too slow).", _ring_steps),
+    (("tx_carrier",), "carrier losses: the link is flapping.", _log_steps),
+    (("collisions",), "collisions: half duplex.", _duplex_steps),
+    (("tx_dropped", "tx_fifo"), "transmit drops: TX queue full.", _queue_steps),
 )
+"""Counters, what follows their number in the cause, and the advice; `{mtu}` is the MTU."""
 
 
 FRAMES_DROPPED = Rule(
