@@ -70,7 +70,7 @@ def listed(names: Sequence[str], most: int = 2, limit: int = 20) -> str:
 
 
 _WHOLE = 100_000
-"""Number from which on counts are shown with a prefix."""
+"""Smallest count that is shown with a prefix."""
 
 
 def number(value: float | None, digits: int = 1) -> str:

@@ -348,7 +348,7 @@ class _Stored(Evidence, frozen=True):
 
 
 def _size(evidence: Iterable[Evidence]) -> int:
-    """Return the bytes of a frame's evidence besides those of the series, which hold the data of their versions."""
+    """Return the bytes of evidence; versions of a series have none of their own."""
     return sum([len(item.data) for item in evidence])
 
 
