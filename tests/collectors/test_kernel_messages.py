@@ -216,6 +216,7 @@ fs-corruption dm-3 | XFS (dm-3): Unmount and run xfs_repair
 fs-old-errors sdb1 | EXT4-fs (sdb1): warning: mounting fs with errors, running e2fsck is recommended
 fs-error sdb1 | EXT4-fs warning (device sdb1): f:1020: inode #2: comm ls: error -5 reading directory block
 fs-write-lost sdb1 | BTRFS warning (device sdb1): lost page write due to IO error on /dev/sdb1 (-5)
+fs-write-lost vda | BTRFS error (device vda): error writing primary super block to device 2
 fs-corruption sdb1 | BTRFS critical (device sdb1): unable to find logical 1234 length 4096
 fs-shutdown sdb1 | F2FS-fs (sdb1): Stopped filesystem due to reason: 3
 fs-error sdb1 | OCFS2: ERROR (device sdb1): ocfs2_validate_inode_block: Invalid dinode #12
