@@ -120,6 +120,7 @@ ORDER = (
     "system.cpu_saturated",
     "system.tasks_stuck",
     "system.io_stalled",
+    "disks.device_slowed",
     "system.load_unexplained",
 )
 """Modules below this package in display order, one per line. `x.a_b` defines A_B."""

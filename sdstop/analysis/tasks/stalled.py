@@ -26,7 +26,7 @@ _BEHIND = frozenset({"d_alloc_parallel", "lookup_slow"})
 FROZEN = frozenset({"percpu_rwsem_wait", "__percpu_down_read", "__sb_start_write", "sb_start_write", "freeze_super"})
 """Kernel functions in which a task waits until a file system may be written to again (fs/super.c: sb_start_write)."""
 FROZEN_PLACE = "filesystems"
-"""Place of tasks that wait for a frozen file system of which it is not known which one it is."""
+"""Place of tasks that wait for a frozen file system of unknown name."""
 
 FOLLOWS_WAITS = (
     "device-hung", "slow-device", "slow-stripe-member", "hot-stripe-member", "stripe-convoy", "rebuild-slow",
@@ -205,7 +205,7 @@ def _join_those_behind(places: _Places) -> None:
 
 
 def _join_the_frozen(places: _Places) -> None:
-    """Move tasks that wait for an unknown frozen file system to the only place of which it is known, if there is one."""
+    """Move tasks that wait for an unknown frozen file system to the only one that is known, if there is one."""
     known = [tasks for place, tasks in places.items() if place[:3] != _UNKNOWN[:3]]
     frozen = [tasks for tasks in known if all(stalled.task.wait in FROZEN for stalled in tasks)]
     if len(frozen) == 1 and _FROZEN_SOMEWHERE in places:

@@ -26,7 +26,7 @@ from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
 
 _SPANS = (60.0, 300.0)
-"""Seconds over which segments are compared: a new loss shows in the short one, a rare one among few segments in both."""
+"""Seconds over which segments are compared: a new loss shows in the short one, a rare one in the long one."""
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:

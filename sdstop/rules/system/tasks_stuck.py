@@ -140,13 +140,13 @@ def _advice(group: StalledGroup) -> Iterator[Advice]:
     task = group.tasks[0].task
     kind = group.filesystem or ""
     if group.frozen:
-        yield "Find out whether a backup or a snapshot still runs; thaw the file system if not."
+        yield "Thaw it, unless a backup or a snapshot still runs."
         if group.mount is not None:
             yield run("fsfreeze", "--unfreeze", *operands(group.mount))
         else:
             yield run("findmnt", "-t", "ext4,xfs,btrfs,f2fs", note="mounted file systems that can be frozen")
             yield run("fsfreeze", "--unfreeze", "MOUNTPOINT", note="ends with an error if it is not frozen")
-        yield run("journalctl", "-u", "qemu-guest-agent", note="froze it for a backup of this guest?")
+        yield run("journalctl", "-u", "qemu-guest-agent", note="freezes for backups of this guest")
     elif group.device is not None:
         yield "Look for timeouts, resets and errors of the device."
         yield run("journalctl", "-k").pipe("grep", "-w", *operands(group.device))
