@@ -49,6 +49,7 @@ ORDER = (
     "zfs.zfs_no_slog",
     "zfs.zvol_slow_path",
     "caches.cache_errors",
+    "caches.cache_slow",
     "caches.cache_sub_block_io",
     "caches.cache_bypassed",
     "caches.cache_full_of_dirty",

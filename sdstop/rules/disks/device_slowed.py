@@ -10,12 +10,13 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from sdstop.analysis.disks.span import Span, span
 from sdstop.analysis.members.peer_groups import judged_groups
 from sdstop.analysis.tasks.stalled import LOADS
 from sdstop.collectors.block.readings import BlockDevice
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
-from sdstop.core.columns import value_of, values_of
+from sdstop.core.columns import values_of
 from sdstop.core.finding import (
     Finding,
     Gap,
@@ -32,7 +33,7 @@ from sdstop.core.finding import (
 from sdstop.core.history import Moment, Window
 from sdstop.core.joins import ThingKind
 from sdstop.core.thing import Thing
-from sdstop.readings.disk import SECTOR, Disk, DiskActivity
+from sdstop.readings.disk import Disk, DiskActivity
 
 AFTER = 10.0
 """Last seconds, which are compared."""
@@ -55,17 +56,6 @@ _ROUGH = 2.5
 FEWEST = 4
 """Minimum number of samples."""
 _PARTS = frozenset({"partition", "rom", "floppy", "ram", "zram"})
-_FIELDS = ("reads", "writes", "read_time", "write_time", "read_sectors", "write_sectors")
-
-
-class Span(Struct, frozen=True):
-    """Work of a device in some seconds: requests a second, mean wait (s) and size (bytes), and the share of reads."""
-
-    seconds: float
-    completed: float
-    wait: float
-    size: float
-    reads: float
 
 
 class Slowed(Struct, frozen=True):
@@ -83,7 +73,7 @@ def _check(window: Window, limits: Limits, findings: Sequence[Finding]) -> Itera
     if sides is None:
         seconds = moments[-1].started - moments[0].started if moments else 0.0
         needed = LEAST + APART + AFTER
-        yield Unchecked(f"collecting data: {seconds:.0f} of {needed:g} s", gap=Gap.EARLY)
+        yield Unchecked(f"collecting data: {seconds:.0f} of {needed:g} s", calm=True, gap=Gap.EARLY)
         return
     judged, even = _compared(window, sides, limits)
     slowed = {each.device: each for each in judged if _is_slower(each, limits)}
@@ -92,7 +82,8 @@ def _check(window: Window, limits: Limits, findings: Sequence[Finding]) -> Itera
     for each in lowest:
         yield _finding(window, each, limits)
     even += [each.device for each in judged if each.device not in slowed]
-    yield from passed(even, "requests wait no longer than before")
+    ago = human.duration(sides[3].started - sides[1].started)
+    yield from passed(even, f"requests wait no longer than {ago} before")
     if not judged and not even:
         yield Unchecked("no device without peers has a wait to compare", calm=True)
 
@@ -134,23 +125,10 @@ def _compared(window: Window, sides: _Sides, limits: Limits) -> tuple[list[Slowe
         if wait < limits["wait"] / _ROUGH or wait < limits["times"] / _ROUGH * (waited.get(name) or 0.0):
             even.append(name)
         else:
-            before, after = _span(name, *sides[:2]), _span(name, *sides[2:])
+            before, after = (span(begin, end, name, _FEWEST) for begin, end in (sides[:2], sides[2:]))
             if before is not None and after is not None:
                 slower.append(Slowed(name, sides[3].started - sides[1].started, before, after))
     return slower, even
-
-
-def _span(name: str, begin: Moment[Disk], end: Moment[Disk]) -> Span | None:
-    """Return the work between two samples, None with too few requests, and after a reset or wrap of a counter."""
-    pairs = [(value_of(begin.rows, name, field), value_of(end.rows, name, field)) for field in _FIELDS]
-    if any(then is None or now is None or now < then for then, now in pairs):
-        return None
-    reads, writes, reading, writing, read, written = (now - then for then, now in pairs)
-    count, seconds = reads + writes, end.started - begin.started
-    if count < _FEWEST or count < seconds:
-        return None
-    waited, moved = (reading + writing) / 1000, (read + written) * SECTOR
-    return Span(seconds, count / seconds, waited / count, moved / count, reads / count)
 
 
 def _is_slower(each: Slowed, limits: Limits) -> bool:
