@@ -69,7 +69,7 @@ def _finding(window: Window, cache: Cache, fast: str, slow: str, cached: Span, s
         title=f"CACHE SLOWER THAN ITS DISK: {human.wait(cached.wait)} ms",
         cause=f"A request to the cache device waits {human.wait(cached.wait)} ms, to the disk "
         f"{human.wait(stored.wait)} ms.",
-        impact="What the cache serves and absorbs waits longer than without it.",
+        impact="Requests that the cache serves or absorbs wait longer than without it.",
         values=(
             Value("device", "cache device", fast),
             Value("service", "busy time per request, cache device", cached.service, "seconds", above=limits["service"]),

@@ -252,7 +252,7 @@ def _advice(name: str, device: BlockDevice | None, *, stacked: bool) -> Iterator
     elif name.startswith("loop"):
         yield run("losetup", "-l", f"/dev/{name}", note="file behind it")
     elif name.startswith(("vd", "xvd")):
-        yield "Look at the storage of the hypervisor; it provides the disk."
+        yield "Check the storage of the hypervisor, which provides the disk."
     else:
         path = f"/sys/block/{name.replace('/', '!')}/device"
         yield run("cat", f"{path}/state", f"{path}/timeout", note="state; command timeout in seconds")
