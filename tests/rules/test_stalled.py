@@ -153,9 +153,7 @@ def test_a_frozen_file_system_is_not_other_tasks_that_wait() -> None:
 
 
 def test_a_suspended_device_accounts_for_the_frozen_file_system_on_it() -> None:
-    shown = [
-        files([task(70, **FROZEN), task(71, **FROZEN)], **{"/sys/block/dm-0/dm/suspended": "1\n"}) for _ in range(9)
-    ]
+    shown = [dict(each) | {"/sys/block/dm-0/dm/suspended": "1\n"} for each in still(2, **FROZEN)]
     said = judged(*shown)
     assert said.finding("filesystems", "tasks-stuck").severity is Severity.INFO
     said.finding("dm-0", "volume-suspended")
