@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.analysis.disks.span import Span, span
+from sdstop.analysis.disks.device_work import DeviceWork, device_work
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, run
 from sdstop.core.finding import (
@@ -47,7 +47,7 @@ def _judged(window: Window, moments: list[Moment[Disk]], cache: Cache, fast: str
     if first is None or moments[-1].started - first.started < _SECONDS - 1.0:
         seconds = 0.0 if first is None else moments[-1].started - first.started
         return Unchecked(f"collecting data: {seconds:.0f} of {_SECONDS:g} s", cache.cache, gap=Gap.EARLY)
-    cached, stored = (span(first, moments[-1], name, _FEWEST) for name in (fast, slow))
+    cached, stored = (device_work(first, moments[-1], name, _FEWEST) for name in (fast, slow))
     if cached is None:
         return Unchecked(f"fewer than {_FEWEST} requests to its device in {_SECONDS:g} s", cache.cache, calm=True)
     takes = cached.service - cached.size / _MOVES
@@ -61,7 +61,9 @@ def _judged(window: Window, moments: list[Moment[Disk]], cache: Cache, fast: str
     return _finding(window, cache, fast, slow, cached, stored, limits)
 
 
-def _finding(window: Window, cache: Cache, fast: str, slow: str, cached: Span, stored: Span, limits: Limits) -> Finding:
+def _finding(
+    window: Window, cache: Cache, fast: str, slow: str, cached: DeviceWork, stored: DeviceWork, limits: Limits
+) -> Finding:
     rows = [window.get(Disk, name) for name in (fast, slow)]
     return Finding(
         severity=Severity.WARNING,

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from sdstop.analysis.disks.span import Span, span
+from sdstop.analysis.disks.device_work import DeviceWork, device_work
 from sdstop.analysis.members.peer_groups import judged_groups
 from sdstop.analysis.tasks.stalled import LOADS
 from sdstop.collectors.block.readings import BlockDevice
@@ -63,8 +63,8 @@ class Slowed(Struct, frozen=True):
 
     device: str
     ago: float
-    before: Span
-    after: Span
+    before: DeviceWork
+    after: DeviceWork
 
 
 def _check(window: Window, limits: Limits, findings: Sequence[Finding]) -> Iterator[Verdict]:
@@ -125,7 +125,7 @@ def _compared(window: Window, sides: _Sides, limits: Limits) -> tuple[list[Slowe
         if wait < limits["wait"] / _ROUGH or wait < limits["times"] / _ROUGH * (waited.get(name) or 0.0):
             even.append(name)
         else:
-            before, after = (span(begin, end, name, _FEWEST) for begin, end in (sides[:2], sides[2:]))
+            before, after = (device_work(begin, end, name, _FEWEST) for begin, end in (sides[:2], sides[2:]))
             if before is not None and after is not None:
                 slower.append(Slowed(name, sides[3].started - sides[1].started, before, after))
     return slower, even

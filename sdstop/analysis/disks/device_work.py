@@ -11,7 +11,7 @@ from sdstop.readings.disk import SECTOR, Disk
 _FIELDS = ("reads", "writes", "read_time", "write_time", "read_sectors", "write_sectors", "io_time")
 
 
-class Span(Struct, frozen=True):
+class DeviceWork(Struct, frozen=True):
     """Work of a device in some seconds.
 
     `completed` is requests a second, `wait` and `service` are the mean wait and busy time of a request in seconds,
@@ -26,7 +26,7 @@ class Span(Struct, frozen=True):
     reads: float
 
 
-def span(begin: Moment[Disk], end: Moment[Disk], name: str, fewest: float) -> Span | None:
+def device_work(begin: Moment[Disk], end: Moment[Disk], name: str, fewest: float) -> DeviceWork | None:
     """Return the work of a device between two samples.
 
     None with less than `fewest` requests or one a second, and after a reset or wrap of a counter.
@@ -39,4 +39,4 @@ def span(begin: Moment[Disk], end: Moment[Disk], name: str, fewest: float) -> Sp
     if count < fewest or count < seconds:
         return None
     waited, moved = (reading + writing) / 1000, (read + written) * SECTOR
-    return Span(seconds, count / seconds, waited / count, busy / 1000 / count, moved / count, reads / count)
+    return DeviceWork(seconds, count / seconds, waited / count, busy / 1000 / count, moved / count, reads / count)
