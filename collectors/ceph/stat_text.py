@@ -54,9 +54,9 @@ _HOLDING = frozenset({
 
 
 class HealthPart(Struct, frozen=True):
-    """What a line shows: in words, its faults as health checks, and whether it proves its part to be well.
+    """Content of a line: its words, its faults as health checks, and whether it proves its part of the health.
 
-    `good` is None where it shows no fault and does not prove that there is none. `monitors` are all monitors, with
+    `good` is None if it shows no fault and does not prove that there is none. `monitors` are all monitors, with
     whether they are in the quorum.
     """
 
@@ -120,9 +120,9 @@ def _of_states(counts: Mapping[str, int], objects: list[str]) -> Iterator[Check]
 
 
 def osds_of(text: str) -> HealthPart:
-    """Return what `ceph osd stat` shows. Raises Malformed.
+    """Return the content of `ceph osd stat`. Raises Malformed.
 
-    An OSD that is down and out is no fault by itself, so fewer up than there are prove nothing.
+    OSDs that are down and out are not a fault by themselves, so a number of OSDs up below that of all is inconclusive.
     """
     lines = text.splitlines()
     found = next((found for line in lines if (found := _OSDS.fullmatch(line)) is not None), None)
