@@ -202,7 +202,9 @@ class Exposition:
         guard.call(
             Part.TALLY,
             "all",
-            lambda: self._tallies.observe(look.window, self._limits(), disks, look.judgement),
+            lambda: self._tallies.observe(
+                look.window, self._limits(), disks, look.judgement, held=look.held is not None
+            ),
             lambda _: None,
         )
         episodes = self.session.diagnosis.episodes
@@ -256,12 +258,12 @@ class Exposition:
 
     @property
     def age(self) -> float:
-        """Seconds since the newest judged sample of a node was taken; infinite before the first, 0 for a capture.
+        """Seconds since the sample judged last was taken; infinite before the first, 0 for a capture.
 
         A source that hangs does not make it older; a pause of the recorder does, in a capture that is played.
         """
         look = self._look
-        return math.inf if look is None else max(self._time(look) - look.now.monotonic, 0.0)
+        return math.inf if look is None else max(self._time(look) - look.judged, 0.0)
 
     @property
     def oldest(self) -> float:
@@ -331,7 +333,7 @@ class Exposition:
         return time.monotonic() if self.session.origin.live else look.now.monotonic
 
     def _recent(self, look: Look, now: float) -> bool:
-        return not self.session.origin.live or now - look.now.monotonic <= self.oldest
+        return not self.session.origin.live or now - look.judged <= self.oldest
 
     def _fresh(self, look: Look, now: float) -> frozenset[str]:
         """Return the collectors with recent data; all successful ones of a capture, as run times may be unrecorded."""
