@@ -26,6 +26,7 @@ from sdstop.core.model import Label, Reading, schema
 from sdstop.core.session import Look, Session
 from sdstop.exporters.prometheus import tallies
 from sdstop.exporters.prometheus.choice import ALL, FULL, MEMBERS, VIRTUAL, Choice
+from sdstop.exporters.prometheus.demand import Demand
 from sdstop.exporters.prometheus.exposition import Heading, Told, lines
 from sdstop.exporters.prometheus.findings import OF_RULES, of_rules
 from sdstop.exporters.prometheus.headings import details, headings
@@ -143,7 +144,8 @@ class Exposition:
         self._paces = {collector.name: collector.longest_at_rest for collector in session.collectors}
         self._providers = providers_of(session.collectors)
         self._health = Health()
-        self._tallies = EventCounters(session.guard)
+        self._demand = Demand()
+        self._tallies = EventCounters(session.guard, self._demand)
         self._members = Members()
         self.clock: Callable[[], float] | None = None
         """Returns the time of the node in monotonic seconds; None: of this one, or of the newest frame of a capture."""
@@ -283,7 +285,13 @@ class Exposition:
         `packed`: gzip-compressed. `process`: include the metrics of this process.
         """
         with self._lock:
+            self._note(part)
             return self._page(self._require(), openmetrics, packed, process, part)
+
+    def _note(self, part: PageSelection) -> None:
+        """Note that a page with the stages of data paths is asked for."""
+        if part.names is None or any(name in part for name in self._providers.get(Disk, ())):
+            self._demand.note(self._time(self._require()))
 
     def _page(self, look: Look, openmetrics: bool, packed: bool, process: bool, part: PageSelection) -> bytes:  # noqa: FBT001
         now = self._time(look)
@@ -312,6 +320,7 @@ class Exposition:
     def sampled(self) -> tuple[float, list[Told]] | None:
         """Return the Unix time of the newest sample and its metrics, from any thread; None if it is too old."""
         with self._lock:
+            self._note(WHOLE)
             return (self._require().now.taken, list(self.shown())) if self.ready else None
 
     def collect(self) -> Iterator[Metric]:

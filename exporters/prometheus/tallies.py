@@ -26,7 +26,8 @@ from sdstop.core.guard import Guard, Part
 from sdstop.core.history import Moment, Window
 from sdstop.core.model import Kind, Label, Metric, Name, Reading, Source, Unplaced
 from sdstop.core.snapshot import Run
-from sdstop.exporters.prometheus.stages import PACE, PathStage, path_stages
+from sdstop.exporters.prometheus.demand import Demand
+from sdstop.exporters.prometheus.stages import AHEAD, PACE, PathStage, path_stages
 from sdstop.readings.disk import DISKSTATS, Disk, DiskActivity
 from sdstop.readings.limit import Limit, LimitUse, request_weight
 from sdstop.readings.rebuild import Rebuild
@@ -149,14 +150,18 @@ Rows = dict[Hashable, Reading]
 class EventCounters:
     """Counters, and the rows of those that are shown."""
 
-    def __init__(self, guard: Guard | None = None) -> None:
-        """Start all counters at 0; a counter that raises an exception is absent from the frame."""
+    def __init__(self, guard: Guard | None = None, demand: Demand | None = None) -> None:
+        """Start all counters at 0; a counter that raises an exception is absent from the frame.
+
+        `demand` knows when pages are asked for.
+        """
+        self._demand = demand or Demand()
         self.rows: dict[type[Reading], Rows] = {family: {} for family in OF}
         self._guard = guard or Guard()
         self._totals: dict[tuple[type[Reading], Hashable], float] = {}
         self._started: float | None = None
         self._read: dict[str, float] = {}
-        self._staged = -math.inf
+        self._staged = self._seen = -math.inf
         self._striped: Sequence[JudgedGroup] = ()
         """Striped arrays whose pattern could be judged last."""
 
@@ -231,9 +236,10 @@ class EventCounters:
         }
 
     def _observe_paths(self, window: Window, judgement: Judgement) -> None:
-        """Show the stages of data paths; computed again after PACE seconds, or after a step back."""
+        """Show the stages of data paths; computed again after PACE seconds if a page is due, or after a step back."""
         now = window.now.monotonic
-        if not 0 <= now - self._staged < PACE:
+        passed, step, self._seen = now - self._staged, now - self._seen, now
+        if passed < 0 or (passed >= PACE and self._demand.expects(now, AHEAD * step)):
             self._staged = now
             self.rows[PathStage] = dict(path_stages(window, judgement.every))
 
