@@ -194,7 +194,15 @@ def _guarded(window: Window, rule: Rule, check: Callable[[], _RuleResult], guard
 
     gone = tuple(of_rule(finding, rule) for finding in gone_findings(window.now, rule)) if rule.remembers else ()
     checked = guard.call(Part.RULE, rule.id, check, helpless)
-    return replace(checked, gone=gone) if gone else checked
+    return _with_gone(checked, gone) if gone else checked
+
+
+def _with_gone(checked: _RuleResult, gone: Sequence[Finding]) -> _RuleResult:
+    """Return a result with the things that are gone; of two findings about one thing the worse one counts."""
+    told = {v.subject: v.severity.rank for v in checked.verdicts if isinstance(v, Finding)}
+    left = {each.subject: each for each in gone if each.severity.rank > told.get(each.subject, -1)}
+    rest = [v for v in checked.verdicts if not (isinstance(v, Finding) and v.subject in left)]
+    return replace(checked, verdicts=rest, gone=tuple(left.values()))
 
 
 def _judgement(

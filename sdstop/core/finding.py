@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeVar, cast
@@ -111,7 +112,8 @@ class Finding(Struct, frozen=True, kw_only=True, gc=False):
     contain the thing), `affected` (the nearest volumes, filesystems, mounts, targets and clients that need it) and
     `affected_count`, the number of all these. `members` are the findings that it replaces, those of its rule about
     things that share `subject` (see sdstop.core.folding). `lasting` is the time in seconds for which the samples have
-    shown the fault by now, of rules that wait for a while before they report it.
+    shown the fault by now, of rules that wait for a while before they report it. `left` are the names of each thing
+    whose absence is the fault: the session remembers it until one of the names is there again (see sdstop.core.memory).
 
     Where several nodes are seen together, `host` is the node that has the fault, and `between` are the nodes whose
     evidence a rule between nodes joined; without `host` the fault lies between them. Both are empty otherwise.
@@ -147,6 +149,7 @@ class Finding(Struct, frozen=True, kw_only=True, gc=False):
     affected_count: int = 0
     members: tuple[Finding, ...] = ()
     lasting: float = 0.0
+    left: tuple[tuple[str, ...], ...] = ()
     host: str = ""
     between: tuple[str, ...] = ()
     accepted: Accepted | None = None
@@ -311,10 +314,11 @@ class Rule(Struct, frozen=True):
     if a family in `instead` has rows, and they let it judge something. `seconds` is the minimum length of the window
     (0: one frame is enough). It owes a verdict to each thing that it `covers`, by default those of the first `either`
     families in `needs`. With `remembers`, a thing that it found critical stays so when it vanishes (see
-    sdstop.core.memory). `roles` returns the role of a thing by its name: another thing in this role replaces the one
-    that vanished, so that a warning of lost redundancy is remembered, too. Its findings explain those of the rules in
-    `explains` about the same thing and about things that need it. A rule with `after`, IDs of other rules, is evaluated
-    after all rules without; `check` then has a third argument, the findings of these rules so far.
+    sdstop.core.memory), for `forgets` seconds. `roles` returns the roles of a thing by its name: another thing in one
+    of them replaces the one that vanished, so that a warning of lost redundancy is remembered, too. Its findings
+    explain those of the rules in `explains` about the same thing and about things that need it. A rule with `after`,
+    IDs of other rules, is evaluated after all rules without; `check` then has a third argument, the findings of these
+    rules so far.
     A fold of many of its findings has the words `many`; if the fault is `inherent` in each thing, the fold has no steps
     about the thing that they share.
     `damage`, `standing` and `view` hold for those of its findings that do not state their own. `advice` is the first
@@ -332,7 +336,8 @@ class Rule(Struct, frozen=True):
     instead: tuple[type[Reading], ...] = ()
     covers: tuple[Covers, ...] | None = None
     remembers: bool = False
-    roles: Callable[[Snapshot], Mapping[str, str]] | None = None
+    forgets: float = math.inf
+    roles: Callable[[Snapshot], Mapping[str, Iterable[str]]] | None = None
     explains: tuple[str, ...] = ()
     after: frozenset[str] = frozenset()
     many: str = ""

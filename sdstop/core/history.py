@@ -85,6 +85,10 @@ class Window(Struct, frozen=True, eq=False):
         """The graph of things at the window's end; that of a source that fails is from its last successful run."""
         return self.once("topology", lambda: self.topologies.of(_tables(self.now)))
 
+    def topology_of(self, shot: Snapshot) -> Topology:
+        """Return the graph of things as of an older snapshot of this window, for what has left since."""
+        return self.topologies.earlier(shot.number, _tables(shot))
+
     def once(self, key: Hashable, make: Callable[[], V]) -> V:
         """Return the result of `make`, called once per window: rules share expensive results."""
         found: V = self._memo.get(key, _NOTHING)

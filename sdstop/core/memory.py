@@ -1,13 +1,15 @@
-"""Memory: things that were critical, or lacked redundancy, and vanished without having been repaired.
+"""Memory: things that vanished: without having been repaired, or while they were in use.
 
-Otherwise an array that udev stops after its third loss would be forgotten one second later. The session remembers over
-all frames that it judged: of a capture from its first frame, of a live node since the start.
+Otherwise an array that udev stops after its third loss would be forgotten one second later, and a disk that left as
+soon as the last sample with it is dropped. The session remembers over all frames that it judged: of a capture from its
+first frame, of a live node since the start.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Annotated, ClassVar
 
 from msgspec import Struct, field
@@ -24,12 +26,14 @@ from sdstop.core.snapshot import Run, Snapshot
 Providers = Mapping[type[Reading], tuple[str, ...]]
 """Names of the collectors that produce each family."""
 
+FORGOTTEN = 3600.0
+"""Seconds for which the absence of a device is a fault: long enough for an alert, short enough after a replacement."""
 SOURCE = "memory"
 """Name of the run that holds the rows; no collector has it."""
 
 
 class VanishedThing(Reading, frozen=True):
-    """Thing that a rule found faulty and that is gone: one row per rule and subject, kept by the session."""
+    """Thing that a rule found faulty, or gone, and that is gone: one row per rule and subject, kept by the session."""
 
     family: ClassVar[str] = "vanished"
     title: ClassVar[str] = "Vanished things"
@@ -46,12 +50,13 @@ class VanishedThing(Reading, frozen=True):
     key: Annotated[str, Fact("Key", "Key of the evidence", names=Name.EVIDENCE)] = ""
     excerpt: Annotated[str, Fact("Excerpt", "Quote of the evidence", names=Name.EVIDENCE)] = ""
     mark: Annotated[str, Fact("Mark", "Marked part of the quote", names=Name.EVIDENCE)] = ""
+    left: Annotated[int, Metric("Left", "Whether the fault is that it left (1 = yes)")] = 0
 
 
 class _FaultyThing(Struct, frozen=True):
-    """Faulty thing: its names and its role, the last finding, and the row since it is gone."""
+    """Finding to remember: the names and roles of each of its things, and the row since one of them is gone."""
 
-    names: frozenset[str]
+    things: tuple[frozenset[str], ...]
     finding: Finding
     row: VanishedThing | None = None
 
@@ -72,10 +77,13 @@ class Memory(Struct):
             if not keys or not _is_seen(shot, rule, providers):
                 continue
             there = {name for _, names in covered(shot, rule.covered) for name in names()}
-            there.update(_roles(shot, rule).values())
+            there.update(chain.from_iterable(_roles(shot, rule).values()))
             for key in keys:
                 known = self.known[key]
-                if not known.names.isdisjoint(there):
+                missing = [names for names in known.things if names.isdisjoint(there)]
+                if known.row is not None and shot.monotonic - known.row.gone > rule.forgets:
+                    del self.known[key]
+                elif not missing:
                     self.known[key] = replace(known, row=None)
                 elif known.row is None:
                     self.known[key] = replace(known, row=_row(known, shot))
@@ -100,24 +108,38 @@ class Memory(Struct):
             if _is_seen(shot, rule, providers):
                 for key in keys:
                     del self.known[key]
-            things = [frozenset(names()) for _, names in covered(shot, rule.covered)] if faulty else []
             for finding in faulty:
-                inside = set(names_in(finding.subject))
-                names = next((names for names in things if not inside.isdisjoint(names)), None)
-                if names is not None:
-                    roles = _roles(shot, rule)
-                    own = frozenset(roles[name] for name in names if name in roles)
-                    self.known[rule.id, finding.subject] = _FaultyThing(names | own, finding)
+                known = self.known.get((rule.id, finding.subject))
+                gone = tuple(map(frozenset, finding.left))
+                things = gone or _things(shot, rule, finding)
+                held = known is not None and (not known.finding.left or known.things == gone)
+                if things and not (gone and held):
+                    self.known[rule.id, finding.subject] = _FaultyThing(things, finding)
+
+
+def _things(shot: Snapshot, rule: Rule, finding: Finding) -> tuple[frozenset[str], ...]:
+    """Return the names and roles of the thing that a finding is about, none if it is not there."""
+    inside, every = set(names_in(finding.subject)), list(covered(shot, rule.covered))
+    found = next((frozenset(names()) for name, names in every if name in inside), None)
+    if found is None:  # the subject has another name of the thing
+        found = next((known for _, names in every if not inside.isdisjoint(known := frozenset(names()))), None)
+    if found is None:
+        return ()
+    roles = _roles(shot, rule)
+    return (found.union(*(roles[name] for name in found if name in roles)),)
 
 
 def _counts(finding: Finding, rule: Rule) -> bool:
-    """Return whether a thing with this finding is remembered: a warning only if another thing can replace this one."""
-    if finding.severity is Severity.CRITICAL:
-        return True
+    """Return whether a thing with this finding is remembered.
+
+    A warning counts if the absence of the thing is the fault, or if another thing can replace it.
+    """
+    if finding.severity is Severity.CRITICAL or finding.left:
+        return finding.severity is not Severity.INFO
     return rule.roles is not None and finding.severity is Severity.WARNING and finding.damage is Damage.REDUNDANCY
 
 
-def _roles(shot: Snapshot, rule: Rule) -> Mapping[str, str]:
+def _roles(shot: Snapshot, rule: Rule) -> Mapping[str, Iterable[str]]:
     return rule.roles(shot) if rule.roles is not None else {}
 
 
@@ -162,27 +184,35 @@ def with_vanished(shot: Snapshot, rows: Sequence[VanishedThing]) -> Snapshot:
 
 
 def gone_findings(shot: Snapshot, rule: Rule) -> list[Finding]:
-    """Return the findings of a rule about things that were critical and are gone."""
+    """Return the findings of a rule about things that it found faulty, or gone, and that are gone."""
     rows = (row for row in shot.rows(VanishedThing).values() if row.rule == rule.id) if rule.remembers else ()
-    return [
-        Finding(
-            severity=Severity(row.severity),
-            subject=row.subject,
-            title="GONE, not repaired",
-            cause=f"{human.safe(row.thing, 40)} {_FAULTS[Severity(row.severity)]}, and is gone.",
-            impact=f"Before: {row.fault or 'critical'}.",
-            values=(
-                Value("gone", "gone for", shot.monotonic - row.gone, "seconds"),
-                Value("before", "last finding", row.summary),
-            ),
-            evidence=(Cite(row.key, row.frame, row.excerpt, row.mark),) if row.key else (),
-            advice=("Find the devices that failed at that time.", run("journalctl", "-k")),
-            refuted_by=f"the return of {row.thing}",
-            harmless_if="it was taken down on purpose",
-            damage=Damage.AVAILABILITY if row.severity == Severity.CRITICAL else Damage.REDUNDANCY,
-        )
-        for row in rows
-    ]
+    return [_gone(shot, row) for row in rows]
+
+
+def _gone(shot: Snapshot, row: VanishedThing) -> Finding:
+    seconds = shot.monotonic - row.gone
+    severity, thing = Severity(row.severity), human.safe(row.thing, 40)
+    lost = severity is Severity.CRITICAL or row.left
+    return Finding(
+        severity=severity,
+        subject=row.subject,
+        title="GONE, and not back" if row.left else "GONE, not repaired",
+        cause=(
+            f"{thing} left, and has not returned for {human.duration(seconds)}."
+            if row.left
+            else f"{thing} {_FAULTS[severity]}, and is gone."
+        ),
+        impact=f"Before: {row.fault or 'critical'}.",
+        values=(
+            Value("gone", "gone for", seconds, "seconds"),
+            Value("before", "last finding", row.summary),
+        ),
+        evidence=(Cite(row.key, row.frame, row.excerpt, row.mark),) if row.key else (),
+        advice=("Find the devices that failed at that time.", run("journalctl", "-k")),
+        refuted_by=f"the return of {row.thing}",
+        harmless_if="it was taken down on purpose",
+        damage=Damage.AVAILABILITY if lost else Damage.REDUNDANCY,
+    )
 
 
 _FAULTS = {Severity.CRITICAL: "was critical", Severity.WARNING: "had a fault"}
@@ -191,11 +221,13 @@ _FAULTS = {Severity.CRITICAL: "was critical", Severity.WARNING: "had a fault"}
 def _row(known: _FaultyThing, shot: Snapshot) -> VanishedThing:
     finding = known.finding
     cite = finding.evidence[0] if finding.evidence else None
-    thing = next((name for name in names_in(finding.subject) if name in known.names), finding.subject)
+    names = frozenset[str]().union(*known.things)
+    thing = next((name for name in names_in(finding.subject) if name in names), finding.subject)
+    more = f" and {len(known.things) - 1} more" if len(known.things) > 1 else ""
     return VanishedThing(
-        finding.rule, finding.subject, thing, finding.title, finding.summary, shot.monotonic,
+        finding.rule, finding.subject, f"{thing}{more}", finding.title, finding.summary, shot.monotonic,
         cite.frame if cite is not None else shot.number, finding.severity,
-        *((cite.key, cite.excerpt, cite.mark) if cite is not None else ()),
+        *((cite.key, cite.excerpt, cite.mark) if cite is not None else ("", "", "")), left=int(bool(finding.left)),
     )  # fmt: skip
 
 

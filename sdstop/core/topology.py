@@ -374,12 +374,17 @@ def _stages(place: int, links: Sequence[Mapping[int, Relation]]) -> list[list[in
     return stages
 
 
+_EARLIER = 4
+"""Topologies of older snapshots that are kept: few things leave at different times."""
+
+
 class Topologies:
     """The topology of successive snapshots, built again only where the structure changed."""
 
     def __init__(self) -> None:
         """Start without one."""
         self._known: tuple[dict[type[Reading], tuple[Any, DeclaredTable]], Topology] | None = None
+        self._earlier: dict[int, Topology] = {}
 
     def copy(self) -> Topologies:
         """Return one that starts with the topology known here, for snapshots of another time of the same node."""
@@ -412,3 +417,11 @@ class Topologies:
             topology = Topology(assembled(every), every)
         self._known = now, topology
         return topology
+
+    def earlier(self, number: int, tables: Mapping[type[Reading], Mapping[Hashable, Reading]]) -> Topology:
+        """Return the topology of an older snapshot, by its number; the last few are kept."""
+        found = self._earlier.get(number)
+        if found is None:
+            found = Topologies().of(tables)
+            self._earlier = {**dict(list(self._earlier.items())[1 - _EARLIER :]), number: found}
+        return found

@@ -321,8 +321,8 @@ def _thin(window: Window, limits: Limits) -> Iterable[Verdict]:
             yield RuledOut(row.box, "few dents")
 
 
-def _shelves(shot: Snapshot) -> dict[str, str]:
-    return {row.box: f"shelf of {row.box[0]}" for row in shot.rows(Box).values()}
+def _shelves(shot: Snapshot) -> dict[str, tuple[str, ...]]:
+    return {row.box: (f"shelf of {row.box[0]}",) for row in shot.rows(Box).values()}
 
 
 THIN = Rule("thin", "boxes that lack redundancy", Severity.CRITICAL, _thin, (Box,), remembers=True, roles=_shelves)

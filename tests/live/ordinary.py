@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import fcntl
 import importlib.metadata
 import os
 import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import cache_from_source
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from packaging.requirements import Requirement
 
@@ -78,6 +81,43 @@ class User:
         return found
 
 
+@contextmanager
+def settled(shared: Path) -> Iterator[User]:
+    """Yield the ordinary user whom several processes share: the first settles the user, the last removes the folder.
+
+    `shared` is the path of a file that they have in common. Its lock says who still needs the user; the kernel frees
+    that of a process that is killed.
+    """
+    with shared.open("a+", encoding="utf-8") as known:
+        while (user := _known(known, fcntl.LOCK_SH)) is None:
+            if _known(known, fcntl.LOCK_EX) is None:  # the others wait for the lock
+                folder = Path(tempfile.mkdtemp(prefix="ordinary-"))  # below pytest's own only its user may look
+                known.write(f"{folder}\n{settle(folder).python}")
+                known.flush()
+        try:
+            yield user
+        finally:
+            try:
+                fcntl.flock(known, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                pass  # another process removes it
+            else:
+                known.truncate(0)
+                shutil.rmtree(user.home.parent)
+
+
+def _known(known: TextIO, lock: int) -> User | None:
+    """Lock a file and return the user in it; None if nobody is settled."""
+    fcntl.flock(known, lock)
+    known.seek(0)
+    text = known.read()
+    return _user(Path(text.partition("\n")[0]), text.partition("\n")[2]) if text else None
+
+
+def _user(folder: Path, python: str) -> User:
+    return User(os.geteuid() or NOBODY, folder / "home", folder / "lib", python)
+
+
 def settle(folder: Path) -> User:
     """Put sdstop into a folder that everybody may enter, and return an ordinary user who may run it.
 
@@ -85,18 +125,18 @@ def settle(folder: Path) -> User:
     where others may not look: the packages are copied, and Debian's interpreter is the second choice. What sdstop
     imports is compiled once, because the user may not write there; the tests' own bytecode spares most of that.
     """
-    number = os.geteuid() or NOBODY
+    user = _user(folder, os.path.realpath(sys.executable))
     folder.chmod(0o755)
-    copy, home = folder / "lib", folder / "home"
-    home.mkdir()
-    os.chown(home, number, number if os.geteuid() == 0 else -1)
+    copy = user.copy
+    user.home.mkdir()
+    os.chown(user.home, user.number, user.number if os.geteuid() == 0 else -1)
     shutil.copytree(ROOT / "sdstop", copy / "sdstop")
     for name in {"sdstop", *_needed("sdstop")}:
         _install(importlib.metadata.distribution(name), copy)
     for path in (copy, *copy.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
-    for python in (os.path.realpath(sys.executable), "/usr/bin/python3"):
-        user = User(number, home, copy, python)
+    for python in (user.python, "/usr/bin/python3"):
+        user = _user(folder, python)
         try:
             with user.start("--version") as process:
                 said = process.communicate(timeout=PATIENCE)

@@ -12,7 +12,6 @@ import shutil
 import stat
 import subprocess
 import tarfile
-import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -22,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from tests.fixtures import FIXTURES
-from tests.live.ordinary import PATIENCE, User, settle
+from tests.live.ordinary import PATIENCE, User, settled
 from tests.needs import fixture_needs
 from tests.tui.plug import Plug, listed, until
 from tests.tui.screens import SMALL, WIDE
@@ -34,10 +33,11 @@ HINT = "answer:psutil.processes requires root, for other users' processes (which
 
 
 @pytest.fixture(scope="module")
-def user() -> Iterator[User]:
-    folder = Path(tempfile.mkdtemp(prefix="ordinary-"))  # below pytest's own only its user may look
-    yield settle(folder)
-    shutil.rmtree(folder)
+def user(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[User]:
+    """Settle the user once, for all processes that share the tests."""
+    own = tmp_path_factory.getbasetemp()
+    with settled((own if worker_id == "master" else own.parent) / "ordinary-user.json") as user:
+        yield user
 
 
 def done(process: subprocess.Popen[str]) -> tuple[int, str, str]:

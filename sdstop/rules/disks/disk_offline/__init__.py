@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from msgspec.structs import replace
@@ -32,6 +32,8 @@ from sdstop.core.finding import (
 )
 from sdstop.core.history import Window
 from sdstop.core.joins import CONTAINS, Naming
+from sdstop.core.memory import FORGOTTEN
+from sdstop.core.snapshot import Snapshot
 from sdstop.core.thing import Thing
 from sdstop.core.topology import Topology
 from sdstop.readings.disk import Disk
@@ -45,7 +47,7 @@ from sdstop.rules.disks.disk_offline.capacity import (
     shrunk_finding,
     users,
 )
-from sdstop.rules.disks.disk_offline.unplugged import unplugged
+from sdstop.rules.disks.disk_offline.unplugged import identities, unplugged
 from sdstop.rules.disks.disk_offline.writing import DELETED, holder_of, refuses, unlinked
 
 _GOOD = frozenset({"running", "live"})
@@ -300,6 +302,10 @@ def _found(window: Window, row: BlockDevice, severity: Severity, title: str, imp
     )
 
 
+def _roles(shot: Snapshot) -> Mapping[str, tuple[str, ...]]:
+    return {row.device: (row.device, *identities(row)) for row in shot.rows(BlockDevice).values()}
+
+
 DISK_OFFLINE = Rule(
     "disk-offline",
     "disk offline, gone or of 0 bytes while in use, AoE target down, write-protected disk in use",
@@ -308,6 +314,9 @@ DISK_OFFLINE = Rule(
     (BlockDevice,),
     instead=(AoeTarget,),
     covers=(Covers(BlockDevice, where=lambda row: row.state is not None),),
+    remembers=True,
+    forgets=FORGOTTEN,
+    roles=_roles,
     explains=("path-failed", "ceph-daemon-down", "osd-down", "osd-slow"),
     many="are offline",
     damage=Damage.AVAILABILITY,

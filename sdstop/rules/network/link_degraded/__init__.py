@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import cast
 
@@ -31,7 +31,9 @@ from sdstop.core.finding import (
 )
 from sdstop.core.history import Window
 from sdstop.core.joins import Naming
+from sdstop.core.memory import FORGOTTEN
 from sdstop.core.model import Rows
+from sdstop.core.snapshot import Snapshot
 from sdstop.rules.network.link_degraded.gone import gone_interfaces
 
 _KINDS = frozenset({"physical", "team"})
@@ -239,6 +241,12 @@ def _finding(
     )
 
 
+def _roles(shot: Snapshot) -> Mapping[str, tuple[str, ...]]:
+    """Return name and address of each interface: another card in its place may have either."""
+    rows = shot.rows(Interface).values()
+    return {row.interface: (row.interface, *((row.mac,) if row.mac else ())) for row in rows}
+
+
 LINK_DEGRADED = Rule(
     "link-degraded",
     "network link that is down or gone, flaps, runs half duplex or at 100 Mbit/s",
@@ -251,6 +259,9 @@ LINK_DEGRADED = Rule(
         Threshold("hourly", 1.0, "mean link failures per hour since boot of a link that flaps, with one in a window"),
     ),
     covers=(Covers(Interface, where=lambda row: row.kind in _KINDS), Covers(BondSlave, "{interface}")),
+    remembers=True,
+    forgets=FORGOTTEN,
+    roles=_roles,
     many="are degraded",
     view="network",
     advice="Reseat or replace the cable and its modules, then try another port.",

@@ -1,8 +1,8 @@
 """Physical interfaces that left the node while it was watched, as after a fault of the card or its PCIe link.
 
 A bond forgets such a slave: it is complete again, with fewer links. An interface that carried frames until then, or
-belonged to a bond, was not taken out on purpose, as far as its last samples show. The finding ends when the window no
-longer has a sample with the interface.
+belonged to a bond, was not taken out on purpose, as far as its last samples show: it is remembered when the window no
+longer has a sample with it (see sdstop.core.memory).
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ def gone_interfaces(window: Window) -> Iterator[Finding]:
     counters = [moment.rows for moment in window.moments(Traffic)[-_SAMPLES:]]
     if len(moments) < 2 or moments[0].rows is now or not now or len(counters) < _SAMPLES or not all(counters):
         return
-    addresses = {row.mac for row in now.values()}
+    new = {row.mac for name, row in now.items() if name not in moments[0].rows}  # slaves share the address of the bond
     for name, row in moments[0].rows.items():
         if name in now or row.kind != "physical" or row.told is not None or any(name in rows for rows in counters):
             continue
-        if row.mac is None or row.mac not in addresses:
+        if row.mac is None or row.mac not in new:
             yield _finding(window, row)
 
 
@@ -71,7 +71,14 @@ def _finding(window: Window, row: Interface) -> Finding:
         refuted_by=f"a line of {human.safe(row.interface, 16)} in /proc/net/dev",
         harmless_if="it was moved into a network namespace or a virtual machine",
         damage=Damage.REDUNDANCY if bond else Damage.AVAILABILITY,
+        left=(_names(window, row),) if used or bond else (),
     )
+
+
+def _names(window: Window, row: Interface) -> tuple[str, ...]:
+    """Return the names whose return ends the fault: not an address that other slaves of the bond have."""
+    others = {other.mac for other in window.rows(Interface).values()}
+    return (row.interface,) if row.mac is None or row.mac in others else (row.interface, row.mac)
 
 
 def _bond(window: Window, row: Interface) -> str | None:

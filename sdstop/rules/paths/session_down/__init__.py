@@ -1,4 +1,4 @@
-"""Storage sessions that are down or reconnecting: requests of their disks wait, and are in flight nowhere."""
+"""Storage sessions that are down, reconnecting or gone: requests of their disks wait, and are in flight nowhere."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
 from sdstop.core.joins import ThingKind
 from sdstop.core.snapshot import Snapshot
+from sdstop.rules.paths.session_down.gone import gone_controllers, role
 
 _UP = frozenset({"LOGGED_IN", "live"})
 _DOWN = frozenset({"FAILED", "FREE", "connecting", "resetting", "new", "dead", "deleting", "deleting (no IO)"})
@@ -51,6 +52,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
                 yield Unchecked(f"{row.state} for {human.duration(seconds)}: {allowed}", row.session, gap=Gap.SIGNS)
             else:
                 yield _finding(window, row, seconds, limits)
+    yield from gone_controllers(window)
 
 
 def _since(window: Window, row: SessionState) -> float:
@@ -165,17 +167,13 @@ def _advice(row: SessionState, session: StorageSession | None) -> Iterator[Advic
         yield log.pipe("grep", "-w", *operands(row.session)).pipe("tail", "-40")
 
 
-def _roles(shot: Snapshot) -> Mapping[str, str]:
-    """Return target and portal of each session: a repeated login has another number."""
-    return {
-        row.session: f"{row.target} at {row.peer}"
-        for row in shot.rows(StorageSession).values() if row.target and row.peer
-    }  # fmt: skip
+def _roles(shot: Snapshot) -> Mapping[str, tuple[str, ...]]:
+    return {row.session: (its,) for row in shot.rows(StorageSession).values() if (its := role(row)) is not None}
 
 
 SESSION_DOWN = Rule(
     "session-down",
-    "iSCSI session or NVMe controller that is down or reconnecting",
+    "iSCSI session or NVMe controller that is down, reconnecting or gone",
     Severity.CRITICAL,
     _check,
     (SessionState, StorageSession),
