@@ -10,7 +10,7 @@ from sdstop.core.change import is_change
 from sdstop.core.columns import Columns
 from sdstop.core.evidence import Defect, Outcome
 from sdstop.core.joins import Identity, Naming, ThingKind
-from sdstop.core.model import Label, Metric, Reading, State
+from sdstop.core.model import Label, Metric, Reading, Rows, State
 from sdstop.core.snapshot import Run, snapshot
 from tests.core.meters import Meter, frame, session
 
@@ -35,7 +35,7 @@ class ManyDrives(Drive, frozen=True):
 
 
 def run(*rows: Drive, outcome: Outcome = Outcome.OK, reason: str = "", defects: tuple[Defect, ...] = ()) -> Run:
-    tables = {Drive: {row.name: row for row in rows}}
+    tables: dict[type[Reading], Rows] = {Drive: {row.name: row for row in rows}}
     return Run("drives", outcome, reason, 1.0, 1.0, 1.0, tables=tables, defects=defects)
 
 
