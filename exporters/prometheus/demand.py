@@ -23,6 +23,6 @@ class Demand:
         self._last = now
 
     def expects(self, now: float, within: float) -> bool:
-        """Return whether the next request is due within so many seconds, or overdue, or its time is unknown."""
+        """Return whether the next request is expected `within` seconds, or is late, or its time is unknown."""
         last = self._last
         return last is None or not self._gaps or not last <= now < last + min(self._gaps) - within

@@ -23,7 +23,7 @@ MOST_PATHS = 6
 PACE = 5.0
 """Seconds after which the stages are computed again: half of the time over which their figures are means."""
 AHEAD = 2.5
-"""Samples before an expected page from which on they are computed: one can be late."""
+"""They are computed in this number of samples before an expected page: one can be late."""
 
 
 class PathStage(Reading, frozen=True):

@@ -1,4 +1,4 @@
-"""Changes between two samples that rules must judge at once: a thing came or went, a state or a source changed.
+"""Changes between two samples that rules must judge at once: a thing appeared or is gone, a state or a source changed.
 
 An exporter judges every few seconds (`Session.pace`). What only moves can wait that long; what changes cannot: an array
 that udev stops after its third loss must have been judged before.
@@ -38,7 +38,7 @@ def _changed(before: Run, now: Run) -> bool:
 
 
 def _differ(family: type[Reading], before: Rows, now: Rows) -> bool:
-    """Return whether a family's things or states differ; other rows, as the tasks that wait, come and go."""
+    """Return whether a family's things or states differ; other rows, as the tasks that wait, change often."""
     if family.things and not _shares(before, now) and before.keys() != now.keys():
         return True
     states = () if family.numerous else _states(family)

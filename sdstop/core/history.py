@@ -203,7 +203,7 @@ class DistinctRuns:
     """Distinct runs of families in the successive windows of a history, which share all but their ends."""
 
     def __init__(self, young: int = YOUNG) -> None:
-        """Start without windows; so many of the newest snapshots are unpacked."""
+        """Start without windows; `young` is the number of newest snapshots that are unpacked."""
         self._young = young
         self._since = 0
         self._known: dict[type[Reading], tuple[int, Snapshot, tuple[_Course, ...]]] = {}
