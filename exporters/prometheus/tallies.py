@@ -236,7 +236,7 @@ class EventCounters:
         }
 
     def _observe_paths(self, window: Window, judgement: Judgement) -> None:
-        """Show the stages of data paths; computed again after PACE seconds if a page is expected, or after a step back."""
+        """Show the stages of data paths; computed again after PACE seconds before a page, or after a step back."""
         now = window.now.monotonic
         passed, step, self._seen = now - self._staged, now - self._seen, now
         if passed < 0 or (passed >= PACE and self._demand.expects(now, AHEAD * step)):
