@@ -307,6 +307,10 @@ class Session:
         self._foreseen = self.glance(index)
         return self._foreseen
 
+    def forget(self) -> None:
+        """Drop the quick view made ahead, which may hold the samples of a minute. Any thread may ask."""
+        self._foreseen = None
+
     def foreseen(self, index: int) -> Look | None:
         """Return the quick view of a frame if it was made ahead and no finding is new. Any thread may ask."""
         look = self._foreseen
