@@ -5,6 +5,9 @@
 Prints JSON: `shown` is the median of milliseconds from the key to the end of the paint that shows the frame, `worst`
 the slowest, and `judged` until the rules have judged it; `cpu` is that of the whole process up to the first paint. All
 counters of all disks move in every frame, and all frames are judged before anything is measured, unless `--judging`.
+
+A moment is typed at TYPED seconds a key, as a fast typist does, so that it is looked up before Enter. `click` is a jump
+that nothing announces: a click on the time bar by a terminal that does not tell where the mouse is before.
 """
 
 from __future__ import annotations
@@ -16,6 +19,8 @@ import json
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from random import Random
 from statistics import median
@@ -37,10 +42,15 @@ from sdstop.exporters.recording import RecordingLimits, RecordingWriter
 from sdstop.rules import RULES
 from sdstop.tui.app import Dashboard
 from sdstop.tui.terminal import Options
+from sdstop.tui.time_bar import TimeBar
 from sdstop.tui.views import VIEWS
 
 SIZE = (200, 60)
 LONGEST = 120.0
+TYPED = 0.1
+"""Seconds between two keys of a moment."""
+LOOKED = 0.3
+"""Seconds for which somebody looks at a frame before the next key."""
 
 
 class Stamped(Dashboard):
@@ -65,11 +75,10 @@ async def shown(app: Stamped, number: int, *, judged: bool) -> None:
         await asyncio.sleep(0.0005)
 
 
-async def measured(app: Stamped, number: int, *keys: str) -> tuple[float, float, float]:
+async def measured(app: Stamped, number: int, act: Callable[[], object]) -> tuple[float, float, float]:
     """Return the milliseconds until a frame is painted, their CPU, and those until it is judged."""
     began, spent = time.perf_counter(), time.process_time()
-    for key in keys:
-        app.simulate_key(key)
+    act()
     await shown(app, number, judged=False)
     first, cpu = time.perf_counter() - began, time.process_time() - spent
     await shown(app, number, judged=True)
@@ -80,7 +89,9 @@ async def walk(session: Session, rounds: int, *, judging: bool) -> dict[str, dic
     """Return what steps and jumps take."""
     app, chance = Stamped(session, None, Options(ascii=False, version=""), LoadCourse(session)), Random(1)
     timeline = session.timeline
-    found: dict[str, list[tuple[float, float, float]]] = {"jump": [], "first_step_back": [], "step": [], "held_key": []}
+    kinds = ("jump", "click", "first_step_back", "step", "held_key")
+    found: dict[str, list[tuple[float, float, float]]] = {kind: [] for kind in kinds}
+    back, step = partial(app.simulate_key, "T"), partial(app.simulate_key, "t")
     async with app.run_test(size=SIZE) as pilot:
         while session.latest is None or (not judging and not session.is_judged):  # noqa: ASYNC110  # by a thread
             await asyncio.sleep(0.1)
@@ -88,21 +99,24 @@ async def walk(session: Session, rounds: int, *, judging: bool) -> dict[str, dic
             await pilot.press(key)
         await pilot.press(VIEWS[0].key)
         for _ in range(rounds):
-            index = chance.randrange(60, len(timeline.frames) - 20)
-            at = clock(timeline.frames[index].taken)
-            await pilot.press("b", *at)
-            await pilot.pause()
-            number = timeline.frames[index].number
-            found["jump"].append(await measured(app, number, "enter"))
-            number -= 1
-            found["first_step_back"].append(await measured(app, number, "T"))
+            frame = timeline.frames[chance.randrange(60, len(timeline.frames) - 20)]
+            for key in ("b", *clock(frame.taken)):
+                app.simulate_key(key)
+                await asyncio.sleep(TYPED)
+            found["jump"].append(await measured(app, frame.number, partial(app.simulate_key, "enter")))
+            number = frame.number - 1
+            found["first_step_back"].append(await measured(app, number, back))
             for _ in range(4):
-                await asyncio.sleep(0.3)  # as somebody who looks
+                await asyncio.sleep(LOOKED)
                 number += 1
-                found["step"].append(await measured(app, number, "t"))
+                found["step"].append(await measured(app, number, step))
             for _ in range(4):
                 number += 1
-                found["held_key"].append(await measured(app, number, "t"))
+                found["held_key"].append(await measured(app, number, step))
+            await asyncio.sleep(LOOKED)
+            frame = timeline.frames[chance.randrange(60, len(timeline.frames) - 20)]
+            click = TimeBar.Sought(frame.monotonic)
+            found["click"].append(await measured(app, frame.number, partial(app.main.bar.post_message, click)))
     return {
         name: {
             "shown": median(each[0] for each in every), "worst": max(each[0] for each in every),

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from sdstop.collectors.ceph.cluster import KIND, check_row
 from sdstop.collectors.ceph.health import MOST_DETAILS, Check
+from sdstop.collectors.ceph.health_codes import code_of
 from sdstop.collectors.ceph.health_text import WORDS, messages_of
 from sdstop.collectors.ceph.readings import CephCheck
 from sdstop.collectors.ceph.status_text import status_of, without_names
@@ -32,6 +33,8 @@ _LINE = (
 )
 _ENTRY = expression(rf"{_LINE}(?P<text>.*)")
 _CHANGE = expression(r"Health check (?:failed|update): (?P<message>.*) \((?P<code>[A-Z][A-Z0-9_]+)\)")
+_CUT = expression(r"Health check (?:failed|update): (?P<message>.*?)(?: \([A-Z0-9_]*)?")
+"""The same in a line whose end is missing, as the last one of a copied log."""
 _CLEARED = expression(r"Health check cleared: (?P<code>[A-Z][A-Z0-9_]+)\b")
 _OVERALL = expression(rf"overall (?P<word>{WORDS}) ?(?P<messages>.*)")
 _DETAIL = expression(rf"Health detail: {WORDS}|\[(?:WRN|ERR)\] [A-Z][A-Z0-9_]+: |\s")
@@ -78,6 +81,9 @@ def parse(text: str) -> LoggedHealth:
         if changed := _CHANGE.match(message):
             severity = _LEVELS.get(entry["level"], "HEALTH_WARN")
             active[changed["code"]] = Check(changed["code"], severity, changed["message"], muted=False)
+        elif cut := _CUT.fullmatch(message):
+            severity, code = _LEVELS.get(entry["level"], "HEALTH_WARN"), code_of(cut["message"])
+            active[code] = Check(code, severity, cut["message"], muted=False)
         elif cleared := _CLEARED.match(message):
             active.pop(cleared["code"], None)
         elif message.startswith("Cluster is now healthy"):

@@ -19,6 +19,8 @@ _MOST_REAL = 1 << 16
 """Maximum number of folders whose links are remembered."""
 _SURE = 2
 """Bytes of a file that are never all blank: shorter ones may be empty."""
+_DIGITS = 32
+"""Maximum number of bytes of an attribute that is one number."""
 
 _REFUSED = "denied, although every user can read it"
 
@@ -130,11 +132,29 @@ class EvidenceHost(Host):
     def maybe(self, path: str) -> str | None:
         """Return a small recorded attribute without surrounding whitespace, or None if not readable."""
         item = self.state.get(path)
+        if item is None and self._is_missing(path):
+            return None
         if item is None or item.outcome is not Outcome.OK or item.fault or len(item.data) < _SURE:
             return super().maybe(path)
         self.touched.add(item.key)  # what reading does, without three calls for each of thousands of attributes
         self.last = item.key
         return item.data.decode("utf-8", "surrogateescape").strip()
+
+    def number(self, path: str) -> int | None:
+        """Return a recorded attribute that contains a single integer, None for anything else."""
+        item = self.state.get(path)
+        if item is not None and item.outcome is Outcome.OK and not item.fault and _SURE <= len(item.data) <= _DIGITS:
+            word = item.data.strip()
+            if word.isdigit():
+                self.touched.add(item.key)
+                self.last = item.key
+                return int(word)
+        return super().number(path)
+
+    def target(self, path: str) -> str | None:
+        """Return the last component of a recorded link's target, None for anything but a link."""
+        key = f"link:{path}"
+        return None if key not in self.state and self._is_missing(key) else super().target(path)
 
     def link(self, path: str) -> str:
         """Return the target of a recorded link."""
@@ -247,6 +267,11 @@ class EvidenceHost(Host):
             self._doubt(shown or key, item)
         self.last = item.key
         return item
+
+    def _is_missing(self, key: str) -> bool:
+        """Return whether nothing was recorded under a key, also behind links; without an exception: many lack it."""
+        self.touched.add(key)
+        return self._linked(key) is None
 
     def _linked(self, key: str) -> Evidence | None:
         """Return the evidence of a file, or of a link itself, whose path leads through links; None without any."""

@@ -41,6 +41,8 @@ def text_excerpt(data: bytes, needle: str = "") -> str:
     Lines that contain it as whole words are preferred: `sda:` does not quote the line of `xsda:`. The result has at
     most EXCERPT characters and shows the needle, unless that is longer.
     """
+    if not needle and len(data) <= EXCERPT:
+        return readable(data, "replace").strip("\n")  # attributes of sysfs, thousands of them
     return _text(data).excerpt(needle)
 
 

@@ -57,6 +57,8 @@ def by_cause(findings: Sequence[Finding]) -> list[OrderedFinding]:
     Otherwise the order is kept. A cause moves to the position of the first finding of its group, so that groups are
     ordered by their worst finding.
     """
+    if not any(finding.explains for finding in findings):  # each is a group of its own
+        return [OrderedFinding(place, follows=False, severity=each.severity) for place, each in enumerate(findings)]
     places: dict[str, list[int]] = {}
     for place, finding in enumerate(findings):
         places.setdefault(finding.id, []).append(place)

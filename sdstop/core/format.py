@@ -69,8 +69,14 @@ def listed(names: Sequence[str], most: int = 2, limit: int = 20) -> str:
     return f"{shown} and {len(names) - most} more" if len(names) > most else shown
 
 
+_WHOLE = 100_000
+"""Smallest count that is shown with a prefix."""
+
+
 def number(value: float | None, digits: int = 1) -> str:
     """Return a plain number with at most four significant places: `0.42`, `98.7`, `1234`, `12.3K`."""
+    if type(value) is int and -_WHOLE < value < _WHOLE:
+        return str(value)
     if value is None or math.isnan(value):
         return NONE
     if math.isinf(value):
@@ -85,8 +91,8 @@ def number(value: float | None, digits: int = 1) -> str:
 
 def _scaled(value: float, step: float, prefixes: tuple[str, ...]) -> str:
     size = abs(value)
-    power = 0
-    while size >= step - step / 2000 and power < len(prefixes) - 1:
+    power, full, most = 0, step - step / 2000, len(prefixes) - 1
+    while size >= full and power < most:
         size /= step
         power += 1
     sign = "-" if value < 0 else ""

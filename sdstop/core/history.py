@@ -177,6 +177,8 @@ class Window(Struct, frozen=True, eq=False):
         item = self.evidence(key)
         if item is None:
             return None
+        if item.key == key:
+            key = item.key  # the string that is held anyway
         if key.startswith("http:"):
             text, mark = json_excerpt(item.data, needle)
             shown = beginning(text or readable(item.data[: 2 * EXCERPT], "replace"))

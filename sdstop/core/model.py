@@ -23,6 +23,7 @@ import operator
 import sys
 import typing
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import cache
 from typing import Any, ClassVar
 
 from msgspec import Struct
@@ -169,7 +170,8 @@ class Source(Struct, frozen=True):
         key = filled(self.key, row)
         if not key:
             return None
-        return Source(key, object_needle(key, filled(self.needle, row) or "", self.show))
+        needle = filled(self.needle, row) or "" if self.needle else ""
+        return Source(key, object_needle(key, needle, self.show) if self.show else needle)
 
     @property
     def fields(self) -> frozenset[str]:
@@ -243,12 +245,20 @@ class Reading(Struct, frozen=True, gc=False):
 
     def source(self, field: str = "") -> Source | None:
         """Return the evidence location of this row (of `field` if given), or None if its evidence is at several."""
-        for place in (self.fields_of.get(field), self.rows_of):
-            for each in (place,) if isinstance(place, Source) else place if isinstance(place, tuple) else ():
-                found = each.of(self)
-                if found is not None:
-                    return found
+        for place in _places(type(self), field):
+            found = place.of(self)
+            if found is not None:
+                return found
         return None
+
+
+@cache
+def _places(family: type[Reading], field: str) -> tuple[Source, ...]:
+    """Return the declared locations of a field, then those of a row, in order."""
+    found: list[Source] = []
+    for place in (family.fields_of.get(field), family.rows_of):
+        found += (place,) if isinstance(place, Source) else place if isinstance(place, tuple) else ()
+    return tuple(found)
 
 
 class Column(Struct, frozen=True):

@@ -127,6 +127,7 @@ class Session:
         self._taken = 0.0
         self._back: tuple[Replay, History] | None = None
         self._looks: deque[Look] = deque(maxlen=_LOOKS)
+        self._foreseen: Look | None = None
         self._lasted = 0.0
         """Seconds that the last state took."""
 
@@ -267,6 +268,22 @@ class Session:
         if window is None:
             return None
         return Look(index, window, self._expected(window), host, self._is_provisional(index), is_glance=True)
+
+    def foresee(self, index: int) -> Look | None:
+        """Make and keep the quick view of a frame that may be asked for next, None if it has none.
+
+        The thread that asks for states calls it.
+        """
+        self._foreseen = self.glance(index)
+        return self._foreseen
+
+    def foreseen(self, index: int) -> Look | None:
+        """Return the quick view of a frame if it was made ahead and no finding is new. Any thread may ask."""
+        look = self._foreseen
+        if look is None or look.now.number != self.timeline.frames[index].number:
+            return None
+        known = self._is_provisional(index), self._expected(look.window)
+        return replace(look, index=index) if known == (look.provisional, look.judgement) else None
 
     def _is_newest(self, index: int, head: Look) -> bool:
         """Return whether the newest state is that of a frame; those of a live session that follow it are quiet."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 from sdstop.core.expression import expression
@@ -18,9 +19,35 @@ def filled(template: str, row: Any) -> str | None:
     `{device}` is a field, `{ident|name}` the first of several that has a value, `{device:sysfs}` its name in
     /sys/block (`!` for `/`), `{path:dev}` a path without `/dev/`; a path without that prefix counts as no value.
     """
+    return _filler(template)(row)
+
+
+@functools.cache
+def _filler(template: str) -> Callable[[Any], str | None]:
+    """Return the function that fills a template: most have one field or none, and thousands of rows are cited."""
     form, needed = _pieces(template)
-    texts = [next((text for name in names if (text := _text(getattr(row, name), how))), None) for names, how in needed]
-    return None if None in texts else form.format(*texts)
+
+    def fill(row: Any) -> str | None:
+        texts = [
+            next((text for name in names if (text := _text(getattr(row, name), how))), None) for names, how in needed
+        ]
+        return None if None in texts else form.format(*texts)
+
+    if not needed:
+        constant = form.format()
+        return lambda _: constant
+    names, how = needed[0]
+    if len(needed) > 1 or len(names) > 1 or how is not None or form.count("{") + form.count("}") > 2:
+        return fill
+    before, _, after = form.partition("{}")
+    value_of = attrgetter(names[0])
+
+    def fill_one(row: Any) -> str | None:
+        value = value_of(row)
+        text = value if type(value) is str else "" if value is None else str(value)
+        return f"{before}{text}{after}" if text else None
+
+    return fill_one
 
 
 def filled_column(template: str, columns: Mapping[str, Sequence[Any]]) -> list[str | None]:

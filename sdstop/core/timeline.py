@@ -157,13 +157,13 @@ class Timeline:
         self.frames.append(packed)
         if self.seconds is None:
             return
-        self._bytes += sum(map(_size, packed.evidence))
+        self._bytes += _size(packed.evidence)
         while len(self.frames) > 2 and (
             frame.monotonic - self.frames[0].monotonic > self.seconds or self._bytes > RING_BYTES
         ):
             oldest = self.frames.popleft()
-            self._bytes -= sum(map(_left, oldest.evidence))
-            self.base.update((e.key, e) for e in oldest.evidence)
+            self._bytes -= _size(oldest.evidence) + sum([_left(e) for e in oldest.evidence if isinstance(e, _Stored)])
+            self.base.update({e.key: e for e in oldest.evidence})
             self.ran.update(oldest.ran or {})
 
     def recall(self, start: int, stop: int) -> list[Frame]:
@@ -347,15 +347,13 @@ class _Stored(Evidence, frozen=True):
     version: int = 0
 
 
-def _size(item: Evidence) -> int:
-    """Return the bytes that a frame's evidence adds to those of the series."""
-    return 0 if isinstance(item, _Stored) else len(item.data)
+def _size(evidence: Iterable[Evidence]) -> int:
+    """Return the bytes of evidence; versions of a series have none of their own."""
+    return sum([len(item.data) for item in evidence])
 
 
-def _left(item: Evidence) -> int:
-    """Return the bytes that are dropped with a frame's evidence: those of a series with its last version."""
-    if not isinstance(item, _Stored):
-        return len(item.data)
+def _left(item: _Stored) -> int:
+    """Return the bytes of a series that are dropped with one of its versions: all with the last one."""
     if item.version < item.series.count - 1:
         return 0
     size, item.series.size = item.series.size, 0

@@ -161,6 +161,9 @@ class Dashboard(Commands):
     def looked_up(self) -> None:
         """Show the frame that was stepped to."""
         self.playhead.arrive()
+        self._arrived()
+
+    def _arrived(self) -> None:
         look = self.playhead.look
         if self.forward is not None and look is not None and look.provisional:
             self.forward.near(look.index)
@@ -174,13 +177,9 @@ class Dashboard(Commands):
         self.lookup.painted()
 
     def moved(self) -> None:
-        """Show the frame that was stepped to if it is judged, or else which one is being judged."""
-        look = self.playhead.look
-        if self.playhead.sought is None:
-            if self.forward is not None and look is not None and look.provisional:
-                self.forward.near(look.index)
-            self.paint()
-            self.call_after_refresh(self.lookup.painted)
+        """Show the frame that was stepped to if it is made already, or else which one is being judged."""
+        if self.playhead.arrived:
+            self._arrived()
         elif (scene := self.scene) is not None and not isinstance(self.screen, Sheet):
             self.main.await_frame(scene)
         else:
@@ -220,7 +219,12 @@ class Dashboard(Commands):
             self.playback.stop()
             self.awaited = 0
             self.playhead.seek(event.at)
-            self.paint()
+            self.moved()
+
+    def on_time_bar_pointed(self, event: TimeBar.Pointed) -> None:
+        """Look up the moment that a click would show."""
+        event.stop()
+        self.playhead.expect_at(event.at)
 
     def _silent(self) -> float | None:
         quiet = time.monotonic() - self._heard

@@ -21,17 +21,22 @@ _PAINTED = 0.1
 class Lookup:
     """Thread that judges one frame at a time. A new request supersedes the one before, also while that is judged.
 
-    What takes longer than a blink is preceded by a glance. The frames next to it are judged ahead.
+    What takes longer than a blink is preceded by a glance. The frames next to it are judged ahead, and a glance of a
+    frame that is being named is made before it is asked for.
     """
 
     def __init__(self, session: Session, ahead: Callable[[Look], None] = lambda _: None) -> None:
-        """Start the thread, which calls `ahead` with each state that it made before anyone asked for it."""
+        """Start the thread, which calls `ahead` with each state before it is painted, except glances asked for."""
         self._session = session
         self._ahead = ahead
         self._wanted: int | None = None
         self._shown: int | None = None
         """Number of a frame that is shown and whose neighbors are still to be judged."""
+        self._named: int | None = None
+        """Number of a frame that may be asked for next."""
         self._found: Look | None = None
+        self._glanced: int | None = None
+        """Number of the wanted frame if a glance of it was made ahead."""
         self._painting = False
         self._ended = False
         self._before = 0
@@ -45,16 +50,28 @@ class Lookup:
         """Return the descriptor that is readable when `take` has a result."""
         return self._sign
 
-    def ask(self, number: int | None) -> None:
-        """Request the state at the frame with this number, instead of any other; None: of no frame. Never waits."""
+    def ask(self, number: int | None) -> Look | None:
+        """Request the state at the frame with this number, instead of any other; None: of no frame. Never waits.
+
+        Return a glance of it that was made ahead, which is painted now; None without one.
+        """
+        glance = None if number is None else self._session.foreseen(self._session.timeline.place(number))
         with self._changed:
-            self._wanted, self._found, self._shown, self._painting = number, None, None, False
+            self._wanted, self._found, self._shown, self._named = number, None, None, None
+            self._glanced, self._painting = None if glance is None else number, glance is not None
+            self._changed.notify()
+        return glance
+
+    def expect(self, number: int) -> None:
+        """Make a glance of a frame that may be asked for next, before those next to the one shown. Never waits."""
+        with self._changed:
+            self._named = number
             self._changed.notify()
 
     def near(self, number: int) -> None:
         """Request the states next to a frame that is painted now, instead of any other. Never waits."""
         with self._changed:
-            self._wanted, self._found, self._shown, self._painting = None, None, number, True
+            self._wanted, self._found, self._shown, self._named, self._painting = None, None, number, None, True
             self._changed.notify()
 
     def painted(self) -> None:
@@ -95,38 +112,78 @@ class Lookup:
     def _run(self) -> None:
         while True:
             with self._changed:
-                while self._wanted is None and self._shown is None and not self._ended:
-                    self._changed.wait()
+                self._changed.wait_for(self._is_interrupted)
                 if self._ended:
                     return
-                number, is_shown, self._shown = self._wanted or self._shown or 0, self._wanted is None, None
-            for work in () if is_shown else (self._glanced, self._judged):
-                look = self._session.guard.call(Part.FRAME, "frame", partial(work, number), lambda _: None)
-                with self._changed:
-                    is_last = work != self._glanced
-                    if self._wanted == number and (is_last or look is not None):
-                        self._wanted, self._found = None if is_last else number, look
-                        self._painting = True
-                        os.eventfd_write(self._sign, 1)
-                        if not is_last:
-                            self._wait(number)
-            with self._changed:
-                self._wait(None)
-            self._session.guard.call(Part.FRAME, "frame", partial(self._prepare, number), lambda _: None)
+                work, number = self._next()
+            self._session.guard.call(Part.FRAME, "frame", partial(work, number), lambda _: None)
+
+    def _next(self) -> tuple[Callable[[int], None], int]:
+        """Return what to do now, and the number of its frame."""
+        if self._wanted is not None:
+            return self._answer, self._wanted
+        if self._named is not None:
+            number, self._named = self._named, None
+            return self._foresee, number
+        number, self._shown = self._shown or 0, None
+        return self._show_near, number
+
+    def _answer(self, number: int) -> None:
+        """Find a glance of a frame unless one is shown already, its state, and those next to it."""
+        if self._glanced != number:
+            look = self._made(self._glance, number)
+            if look is not None:
+                self._announce(number, look, is_last=False)
+        with self._changed:
+            self._wait(number)
+            named, self._named = self._named, None
+        if named is not None:
+            self._foresee(named)
+        self._announce(number, self._made(self._judged, number), is_last=True)
+        self._show_near(number)
+
+    def _made(self, work: Callable[[int], Look | None], number: int) -> Look | None:
+        return self._session.guard.call(Part.FRAME, "frame", partial(work, number), lambda _: None)
+
+    def _announce(self, number: int, look: Look | None, *, is_last: bool) -> None:
+        """Hand over a result, unless another frame is wanted by now."""
+        with self._changed:
+            if self._wanted == number:
+                self._wanted, self._found, self._painting = None if is_last else number, look, True
+                os.eventfd_write(self._sign, 1)
+
+    def _show_near(self, number: int) -> None:
+        """Prepare the frames next to one that is painted now."""
+        with self._changed:
+            self._wait(None)
+        self._prepare(number)
+        with self._changed:
+            if self._named is not None and self._wanted is None and self._shown is None:
+                self._shown = number  # goes on after the glance
+
+    def _foresee(self, number: int) -> None:
+        index = self._session.timeline.place(number)
+        look = self._session.foreseen(index) or self._session.foresee(index)
+        if look is not None and not self._is_interrupted():
+            self._ahead(look)
 
     def _wait(self, wanted: int | None) -> None:
         """Wait until the last result is painted, or for another request."""
         self._changed.wait_for(lambda: not self._painting or self._wanted != wanted or self._ended, _PAINTED)
         self._painting = False
 
-    def _glanced(self, number: int) -> Look | None:
-        return self._session.glance(self._session.timeline.place(number))
+    def _glance(self, number: int) -> Look | None:
+        index = self._session.timeline.place(number)
+        return self._session.foreseen(index) or self._session.glance(index)
 
     def _judged(self, number: int) -> Look | None:
         try:
-            return self._session.look(self._session.timeline.place(number), lambda: self._wanted != number)
+            look = self._session.look(self._session.timeline.place(number), lambda: self._wanted != number)
         except Superseded:
             return None
+        if self._wanted == number:
+            self._ahead(look)
+        return look
 
     def _prepare(self, number: int) -> None:
         """Judge the next frame in the direction of the last step, or both after a jump, until there is a request."""
@@ -139,4 +196,4 @@ class Lookup:
                     self._ahead(look)
 
     def _is_interrupted(self) -> bool:
-        return self._wanted is not None or self._shown is not None or self._ended
+        return self._wanted is not None or self._shown is not None or self._named is not None or self._ended

@@ -100,7 +100,27 @@ class Playhead:
     def _seek(self, frame: Frame | None) -> None:
         self.sought = frame
         if self.lookup is not None:
-            self.lookup.ask(frame.number if frame is not None else None)
+            self._look = self.lookup.ask(frame.number if frame is not None else None) or self._look
+
+    @property
+    def arrived(self) -> bool:
+        """Whether the selected frame is shown, judged or at a glance."""
+        look = self._look
+        return self.sought is None or (look is not None and look.now.number == self.sought.number)
+
+    def expect(self, taken: float) -> None:
+        """Look up ahead the frame that `go` would select."""
+        if self.session.timeline.frames:
+            self._expect(self.session.timeline.taken_by(taken + 0.0005) or 0)
+
+    def expect_at(self, at: float) -> None:
+        """Look up ahead the frame that `seek` would select."""
+        if self.session.timeline.frames:
+            self._expect(self.session.timeline.at(at + 0.0005))
+
+    def _expect(self, index: int) -> None:
+        if self.lookup is not None:
+            self.lookup.expect(self.session.timeline.frames[index].number)
 
     @property
     def _selected(self) -> int | None:
@@ -168,19 +188,30 @@ class Playhead:
         return self._go(index)
 
     def event(self, direction: int) -> tuple[Event | RecordedEvent, ...]:
-        """Move to the next (1) or previous (-1) event; return the events there, () if none."""
+        """Move to the next (1) or previous (-1) event; return the events there, () if none.
+
+        The one after it is looked up ahead.
+        """
         now = self.selected_at
         if now is None or not self.session.timeline.frames:
             return ()
+        reached = self._next_events(direction, now)
+        if reached:
+            self._go(self.session.timeline.at(reached[0].at))
+            following = self._next_events(direction, reached[0].at)
+            if following:
+                self._expect(self.session.timeline.at(following[0].at))
+        return tuple(sorted(reached, key=lambda event: event.order))
+
+    def _next_events(self, direction: int, now: float) -> list[Event | RecordedEvent]:
+        """Return the events of the moment nearest to another one, as far as it is known to be the nearest."""
         oldest = self.session.timeline.frames[0].monotonic
         ahead = [e for e in self._events() if (e.at > now if direction > 0 else oldest <= e.at < now)]
         end = float("inf") if direction > 0 else oldest
         at = (min if direction > 0 else max)((event.at for event in ahead), default=end)
         if not ahead or not self.session.knows(min(at, now), max(at, now)):
-            return ()
-        self._go(self.session.timeline.at(at))
-        reached = [event for event in ahead if event.at == at]
-        return tuple(sorted(reached, key=lambda event: event.order))
+            return []
+        return [event for event in ahead if event.at == at]
 
     def _events(self) -> Iterator[Event | RecordedEvent]:
         if self.session.timeline.complete:

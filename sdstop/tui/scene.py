@@ -8,7 +8,8 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from sdstop.analysis.disks.drives import DriveState, array_states, drives
+from sdstop.analysis.disks.drives import DriveState, array_states, drives, totals
+from sdstop.analysis.disks.fold_queues import queue_courses
 from sdstop.analysis.disks.likeness import device_folds
 from sdstop.analysis.latest import latest_rows
 from sdstop.analysis.load_course import LoadCourse, LoadMetric
@@ -29,6 +30,8 @@ from sdstop.tui.widgets.palette import Palette
 
 R = TypeVar("R", bound=Reading)
 
+_DRAWN = 60
+"""Number of lines of devices that most screens have room for."""
 BAD = (Outcome.TIMEOUT, Outcome.FAILED, Outcome.UNREAD, Outcome.DENIED)
 """Outcomes that leave something unknown."""
 
@@ -291,6 +294,7 @@ def prepared(look: Look) -> None:
     window, findings = look.window, look.judgement.every
     drives(window, findings)
     array_states(window, findings)
-    device_folds(window, findings)
+    totals(window)
+    queue_courses(device_folds(window, findings)[:_DRAWN], window)
     for path in ranked_paths(window, findings)[:1]:
         data_path(window, path.subject)

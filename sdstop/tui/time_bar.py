@@ -64,6 +64,14 @@ class TimeBar(Pane):
             super().__init__()
             self.at = at
 
+    class Pointed(Message):
+        """Message that the mouse points to a time, in monotonic seconds."""
+
+        def __init__(self, at: float) -> None:
+            """Create the message for a time."""
+            super().__init__()
+            self.at = at
+
     def __init__(self) -> None:
         """Start without lines."""
         super().__init__(id="time", cursor=False)
@@ -167,10 +175,12 @@ class TimeBar(Pane):
             self._point(event.x)
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """Move the playhead with the mouse."""
+        """Move the playhead with the mouse; without its button, announce where a click would move it."""
         if self._captures:
             event.stop()
             self._point(event.x)
+        elif self._axis is not None:
+            self.post_message(self.Pointed(self._time(event.x, self._axis)))
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
         """Let the mouse go."""
@@ -186,11 +196,14 @@ class TimeBar(Pane):
         """Ignore clicks, which the button's press has handled."""
         event.stop()
 
+    def _time(self, x: int, axis: TimeAxis) -> float:
+        return axis.time(max(0, min(x - margin(self.size.width), axis.width - 1)))
+
     def _point(self, x: int) -> None:
         scene, axis = self._scene, self._axis
         if scene is None or axis is None:
             return
-        self._dragged = axis.time(max(0, min(x - margin(self.size.width), axis.width - 1)))
+        self._dragged = self._time(x, axis)
         size = self.screen.size
         self._fill(scene, size.width, size.height)
         self.post_message(self.Sought(self._dragged))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -171,10 +172,14 @@ class TimeTravel(Shell):
                 except ValueError as error:
                     self.foot.say(str(error), bad=True)
 
+        def typed(text: str) -> None:
+            with contextlib.suppress(ValueError):
+                self.playhead.expect(self.playhead.parse(text))
+
         if self.session.timeline.frames:
             self.playback.stop()
             zone = zone_word(self.session.timeline.frames[-1].taken)
-            self.foot.ask(Prompt(f"time, {zone} (13:58  -5m  +30s)", "", done))
+            self.foot.ask(Prompt(f"time, {zone} (13:58  -5m  +30s)", "", done, typed))
 
     def seek(self, taken: float) -> None:
         """Move to the last frame taken by `taken` (Unix seconds); show a message if no frame is that old."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -73,6 +74,21 @@ def test_errors_that_are_no_health_check_are_counted_and_the_last_is_quoted() ->
     found = parse(log(HEALTHY, error, *details)).checks
     assert [(check.code, check.count) for check in found] == [("CLUSTER_LOG_ERROR", 1)]
     assert "candidate had a read error" in found[0].message
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("[ERR] Health check failed: Reduced data availability: 3 pgs inactive (PG_AVAILABILI", "PG_AVAILABILITY"),
+        ("[WRN] Health check update: 1 osds down (OSD_DOW", "OSD_DOWN"),
+        ("[WRN] Health check failed: 1 osds down", "OSD_DOWN"),
+        ("[ERR] Health check failed: Reduced da", "UNKNOWN_CHECK"),
+    ],
+)
+def test_a_health_check_whose_line_is_cut_is_still_that_check(line: str, expected: str) -> None:
+    found = parse(log(HEALTHY, line))
+    assert [check.code for check in found.checks] == [expected]
+    assert found.word == ("HEALTH_ERR" if "ERR" in line else "HEALTH_WARN")
 
 
 def test_the_osds_that_failed_and_did_not_boot_are_those_that_are_down() -> None:

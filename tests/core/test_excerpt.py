@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sdstop.core.evidence import readable
 from sdstop.core.excerpt import EXCERPT, IndexedText, text_excerpt
 
 WORDS = st.sampled_from(["sda", "sda1", "xsda", "dm-1", "dm-12", "7", "77", ":", " ", "\n", "\t", "/", "é", "\r\n"])
@@ -27,6 +28,12 @@ def test_the_index_finds_what_a_search_finds(text: str, needle: str) -> None:
     lines = text.splitlines()
     if any(needle in line for line in lines):
         assert needle.strip("\n") in searched or len(searched) >= EXCERPT // 2
+
+
+@given(st.binary(max_size=12), st.integers(0, 100))
+def test_a_short_file_is_quoted_like_a_long_one(part: bytes, times: int) -> None:
+    data = part * times
+    assert text_excerpt(data) == IndexedText(readable(data, "replace")).excerpt("")
 
 
 @pytest.mark.parametrize("quoted", [indexed, text_excerpt])

@@ -171,6 +171,35 @@ def test_a_glance_is_never_good(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(glance.window.snapshots) == 2
 
 
+def test_a_glance_made_ahead_is_that_of_its_frame_until_a_finding_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = _session(300, monkeypatch)
+    given.look(50)
+    assert given.foreseen(145) is None
+    made, now = given.foresee(145), given.glance(145)
+    found = given.foreseen(145)
+    assert made is not None
+    assert now is not None
+    assert found is not None
+    assert found.is_glance
+    assert (found.index, found.judgement, _said(found.now)) == (145, now.judgement, _said(now.now))
+    assert [f.id for f in found.judgement.findings] == ["odd:node"]
+    assert given.foreseen(144) is None
+    given.diagnosis.episodes.clear()
+    given.diagnosis.past.clear()
+    assert given.foreseen(145) is None, "its findings are not those that are known now"
+
+
+def test_a_glance_made_ahead_is_forgotten_when_its_frame_has_been_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = _session(150, monkeypatch)
+    given.look(50)
+    made = given.foresee(200)
+    assert made is not None
+    assert made.provisional
+    assert given.foreseen(200) is not None
+    given.feed_all(given.timeline.frame(index) for index in range(150, 202))
+    assert given.foreseen(200) is None
+
+
 def test_a_glance_at_frames_that_are_not_judged_knows_no_findings(monkeypatch: pytest.MonkeyPatch) -> None:
     given = _session(10, monkeypatch)
     glance = given.glance(145)

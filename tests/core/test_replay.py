@@ -173,6 +173,32 @@ def test_links_are_entries_and_are_followed() -> None:
     assert host.target("/sys/block/md0/size") is None
 
 
+ATTRIBUTES = (
+    *("1", "1\n", "42\n", " 42 \n", "-1\n", "+7\n", "007\n", "-007\n", "1_0\n", "0x1003\n", "4 2\n", "\n", ""),
+    *("full\n", "\u0663\u0663\n", "9" * 33, "1\0\n", "\x1c42\n"),
+)
+
+
+@pytest.mark.parametrize("text", ATTRIBUTES)
+def test_attributes_are_read_as_files_are(text: str) -> None:
+    shown = {"/sys/a/x": text, "link:/sys/b": "a"}
+    for path in ("/sys/a/x", "/sys/b/x", "/sys/a/none", "/sys/b/none", "/sys/none/x"):
+        quick, plain = EvidenceHost.of(shown), EvidenceHost.of(shown)
+        assert quick.number(path) == Host.number(plain, path)
+        assert quick.maybe(path) == Host.maybe(plain, path)
+        assert quick.target(path) == Host.target(plain, path)
+        assert quick.touched == plain.touched
+        assert quick.last == plain.last
+
+
+@pytest.mark.parametrize("outcome", [Outcome.ABSENT, Outcome.DENIED, Outcome.FAILED])
+def test_attributes_that_were_not_read_have_no_value(outcome: Outcome) -> None:
+    quick = EvidenceHost([Evidence("/sys/a/x", outcome, b"42\n"), Evidence("link:/sys/a/y", outcome, b"../z")])
+    assert quick.number("/sys/a/x") is None
+    assert quick.maybe("/sys/a/x") is None
+    assert quick.target("/sys/a/y") is None
+
+
 def test_loops_of_links_end() -> None:
     host = EvidenceHost.of({"link:/a": "/b", "link:/b": "/a"})
     assert host.maybe("/a/x") is None

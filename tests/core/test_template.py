@@ -26,6 +26,8 @@ ROWS = [
         ("{path:dev}", ["vg0/home", None, None]),
         ("{name|other}", ["x", None, "n"]),
         ("{name|number|device}", ["0", "sda", "n"]),
+        ("/sys/{device}/size", ["/sys/etherd/e0.1/size", "/sys/sda/size", None]),
+        ("[{number}]", ["[0]", None, "[7]"]),
     ],
 )
 def test_a_column_is_filled_as_each_row_is(template: str, expected: list[str | None]) -> None:
@@ -33,3 +35,7 @@ def test_a_column_is_filled_as_each_row_is(template: str, expected: list[str | N
     fields = ("device", "number", "path", "name", "other")
     columns = {name: [getattr(row, name) for row in ROWS] for name in fields}
     assert filled_column(template, columns) == expected
+
+
+def test_a_template_without_fields_is_itself() -> None:
+    assert [filled("/proc/mdstat", row) for row in ROWS] == ["/proc/mdstat"] * 3

@@ -169,6 +169,31 @@ def test_an_interface_that_came_anew_has_no_history() -> None:
     Judged((NETWORK, INTERFACES), [FRAMES_DROPPED], shown).unchecked("eth0")
 
 
+def test_an_interface_that_came_in_the_window_is_judged_from_then_on() -> None:
+    shown: list[tuple[float, Files]] = []
+    for t in range(0, 61, 10):
+        counted = {"rx_errors": 5 * t, "rx_crc_errors": 5 * t}
+        nics = [Nic("eth0", rx_packets=1000 * t)]
+        nics += [Nic("eth1", rx_packets=1000 * t, counters=counted)] if t >= 30 else []
+        shown.append((float(t), files(*nics, more=SNMP)))
+    finding = Judged((NETWORK, INTERFACES, TCP), [FRAMES_DROPPED], shown).finding("eth1")
+    assert "150 CRC errors" in finding.cause
+    assert finding.impact.endswith("in 30s.")
+
+
+def test_the_advice_follows_the_causes() -> None:
+    shown: list[tuple[float, Files]] = []
+    for t in range(0, 131, 10):
+        counted = {"rx_errors": 50 * t, "rx_crc_errors": 50 * t, "tx_dropped": 99 * max(t - 70, 0)}
+        shown.append((float(t), files(Nic("eth0", rx_packets=1000 * t, counters=counted), more=SNMP)))
+    said = [Judged((NETWORK, INTERFACES, TCP), [FRAMES_DROPPED], shown[:last]) for last in (7, len(shown))]
+    first, then = ("\n".join(each.finding("eth0").steps) for each in said)
+    assert "cable" in first
+    assert "qdisc" not in first
+    assert "cable" in then
+    assert "qdisc" in then
+
+
 def test_one_frame_is_not_called_good() -> None:
     assert Judged((NETWORK, INTERFACES), [FRAMES_DROPPED], [(0.0, files(Nic("eth0")))]).unchecked("").reason
 

@@ -12,9 +12,12 @@ import pytest
 
 from sdstop.core.finding import Limits, Rule, RuledOut, Severity, Verdict
 from sdstop.core.history import Window
+from sdstop.core.session import Session
 from sdstop.tui.scene import Scene
+from sdstop.tui.time_bar import TimeBar, margin
 from sdstop.tui.widgets.palette import plain
 from tests.nodes.block import Load, Node
+from tests.tui.rules import begun_between
 from tests.tui.screens import WIDE, FakeFeed, Screen, screen
 
 ANSWERED = 0.1
@@ -195,3 +198,106 @@ async def test_a_frame_that_is_not_judged_is_named_and_nothing_else_is_painted()
         assert look is not None
         assert look.now.number == 20
         assert [good.rule for good in look.judgement.ruled_out] == ["slow"]
+
+
+async def _typed(shown: Screen, text: str) -> None:
+    """Type a moment, without Enter, and wait until a glance of it is made."""
+    app = shown.app
+    await shown.pilot.press("b", *text)
+    index = app.session.timeline.taken_by(app.playhead.parse(text))
+    assert index is not None
+    for _ in range(1000):
+        if app.session.foreseen(index) is not None:
+            return
+        await asyncio.sleep(0.01)
+    raise TimeoutError
+
+
+async def test_a_moment_is_looked_up_while_it_is_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sdstop.core.session._QUICK", -1.0)
+    async with screen(Node(("sda", "sdb"), load).session(300), WIDE) as shown:
+        app = shown.app
+        await shown.press("T")
+        before = app.playhead.look
+        await _typed(shown, "14:15:03")
+        await shown.pilot.press("x", "backspace")  # 14:15:03x is no moment: the glance of the last one is kept
+        assert app.playhead.look is before, "nothing is shown before Enter"
+        painted, paint = list[tuple[int, bool, bool]](), app.main.show
+
+        def counted(scene: Scene) -> None:
+            painted.append((scene.now.number, scene.look.is_glance, scene.sought is not None))
+            paint(scene)
+
+        app.main.show = counted  # type: ignore[method-assign]
+        monkeypatch.setattr(app.main, "await_frame", lambda _: pytest.fail("the moment before was painted again"))
+        app.foot.edit("enter", None)
+        assert painted == [(104, True, True)]
+        text = await shown.press()
+        assert set(painted[1:]) == {(104, False, False)}, "the judged state follows, and no glance is painted again"
+        assert "REPLAY 14:15:03Z" in text
+
+
+async def test_a_moment_that_is_typed_but_not_asked_for_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sdstop.core.session._QUICK", -1.0)
+    async with screen(Node(("sda", "sdb"), load).session(300), WIDE) as shown:
+        app = shown.app
+        await shown.press("T")
+        before, text = app.playhead.look, shown.text()
+        await _typed(shown, "14:15:03")
+        assert await shown.press("escape") == text
+        assert app.playhead.look is before
+        assert app.playhead.sought is None
+        await shown.press("T")
+        assert app.playhead.look is not None
+        assert app.playhead.look.now.number == 299
+
+
+async def test_what_the_mouse_points_to_is_looked_up_before_the_click(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sdstop.core.session._QUICK", -1.0)
+    async with screen(Node(("sda", "sdb"), load).session(300), WIDE) as shown:
+        app = shown.app
+        await shown.press("T")
+        x = margin(app.size.width) + 20
+        await shown.pilot.hover(TimeBar, offset=(x, 1))
+        await _foreseen(app.session)
+        before, painted, paint = app.playhead.look, list[tuple[int, bool]](), app.main.show
+
+        def counted(scene: Scene) -> None:
+            painted.append((scene.now.number, scene.look.is_glance))
+            paint(scene)
+
+        assert app.session._foreseen is not None
+        number = app.session._foreseen.now.number
+        app.main.show = counted  # type: ignore[method-assign]
+        await shown.pilot.click(TimeBar, offset=(x, 1))
+        await shown.settled()
+        assert before is not None
+        assert before.now.number != number
+        assert painted[0] == (number, True)
+        assert painted[-1] == (number, False)
+
+
+async def test_the_event_after_the_next_one_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sdstop.core.session._QUICK", -1.0)
+    rules = [begun_between(40, 50)]
+    async with screen(Node(("sda", "sdb"), load).session(300, rules), WIDE) as shown:
+        app = shown.app
+        await shown.press("E")
+        assert app.playhead.look is not None
+        assert app.playhead.look.now.number == 51
+        await _foreseen(app.session)
+        assert app.session._foreseen is not None
+        assert app.session._foreseen.now.number == 40
+        app.action_event(-1)
+        assert (app.playhead.look.now.number, app.playhead.look.is_glance) == (40, True)
+        await shown.settled()
+        assert (app.playhead.look.now.number, app.playhead.look.is_glance) == (40, False)
+
+
+async def _foreseen(session: Session) -> None:
+    """Wait until a glance is made ahead."""
+    for _ in range(1000):
+        if session._foreseen is not None:
+            return
+        await asyncio.sleep(0.01)
+    raise TimeoutError

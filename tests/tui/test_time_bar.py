@@ -306,6 +306,16 @@ async def test_a_click_moves_the_playhead() -> None:
             assert shown.line("━")[at:].index("▲") == min(max(x - at, 0), 56)
 
 
+async def test_a_click_does_not_paint_the_moment_before_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with screen(session(), (80, 24)) as shown:
+        before, painted = shown.app.playhead.look, []
+        monkeypatch.setattr(shown.app.main.shown, "paint", lambda scene: painted.append(scene.look))
+        await shown.pilot.click(TimeBar, offset=(margin(80) + 28, 1))
+        await shown.settled()
+        assert painted
+        assert before not in painted
+
+
 async def test_dragged_it_follows_and_shows_the_moment_when_let_go() -> None:
     async with screen(session(), (80, 24)) as shown:
         at = margin(80)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from sdstop.collectors.network.readings import Interface, InterfaceActivity
-from sdstop.core.history import Window
+from sdstop.core.history import Moment, Window
 
 WIRE = 24
 """Uncounted bytes per Ethernet frame on the wire: preamble 8, checksum 4, gap 12."""
@@ -34,11 +34,29 @@ def has_line(interface: Interface) -> bool:
     return interface.kind == "physical" and interface.active
 
 
-def line_share(row: InterfaceActivity, interface: Interface, speed: int) -> LineShare:
-    """Return the shares of one sample; `speed` is that of the line in bytes per second."""
-    rx = (row.rx_bytes_per_second + WIRE * row.rx_packets_per_second) / speed
-    tx = (row.tx_bytes_per_second + WIRE * row.tx_packets_per_second) / speed
+def line_share(wire: tuple[float, float], interface: Interface, speed: int) -> LineShare:
+    """Return the shares of one sample; `wire` and `speed` are bytes per second, received and sent, and of the line."""
+    rx, tx = wire[0] / speed, wire[1] / speed
     return LineShare(rx + tx, rx + tx) if interface.duplex == "half" else LineShare(rx, tx)
+
+
+def on_wire(moment: Moment[InterfaceActivity], name: str) -> tuple[float, float] | None:
+    """Return the bytes per second received and sent on the wire, None without a sample; worked out once per run."""
+    known = moment.brief("on wire")
+    if name not in known:
+        row = moment.rows.get(name)
+        known[name] = None if row is None else (
+            row.rx_bytes_per_second + WIRE * row.rx_packets_per_second,
+            row.tx_bytes_per_second + WIRE * row.tx_packets_per_second,
+        )  # fmt: skip
+    found: tuple[float, float] | None = known[name]
+    return found
+
+
+def wires(window: Window, name: str, readings: int = READINGS) -> list[tuple[float, float]]:
+    """Return the bytes per second on the wire in the last samples, oldest first."""
+    found = [on_wire(moment, name) for moment in window.moments(InterfaceActivity)[-readings:]]
+    return [each for each in found if each is not None]
 
 
 def line_shares(window: Window, interface: Interface, readings: int = READINGS) -> Sequence[LineShare]:
@@ -46,9 +64,7 @@ def line_shares(window: Window, interface: Interface, readings: int = READINGS) 
     speed = interface.speed
     if speed is None:
         return ()
-    moments = window.moments(InterfaceActivity)[-readings:]
-    rows = [row for moment in moments if (row := moment.rows.get(interface.interface)) is not None]
-    return [line_share(row, interface, speed) for row in rows]
+    return [line_share(wire, interface, speed) for wire in wires(window, interface.interface, readings)]
 
 
 def full_so_far(window: Window) -> list[str]:

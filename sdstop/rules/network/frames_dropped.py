@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from operator import attrgetter, itemgetter
+from typing import Any
 
 from msgspec import Struct
 
@@ -10,6 +12,7 @@ from sdstop.collectors.network.path_readings import Softnet
 from sdstop.collectors.network.readings import STATISTICS, BondSlave, Interface, InterfaceFault, Traffic
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
+from sdstop.core.columns import values_of
 from sdstop.core.expression import expression
 from sdstop.core.finding import (
     Covers,
@@ -26,6 +29,7 @@ from sdstop.core.finding import (
     cites,
 )
 from sdstop.core.history import Window
+from sdstop.core.model import Rows
 
 _SECONDS = 60.0
 
@@ -70,6 +74,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         yield from _damaged_since_boot(window, limits)
         return
     masters = {row.master for row in window.rows(Interface).values() if row.master}
+    before = _counters(moments[0].rows, _COUNTERS)
     for row in sorted(moments[-1].rows.values(), key=lambda row: row.interface):
         known = window.get(Interface, row.interface)
         kind = known.kind if known is not None else ""
@@ -80,8 +85,11 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if kind == "loopback" or not _has_wire(row):
             yield Unchecked("loopback", row.interface, calm=True)
             continue
-        first = next((m for m in moments if row.interface in m.rows), moments[-1])
-        losses = _losses(recent, first.rows[row.interface], row, moments[-1].started - first.started, softnet)
+        began, first = moments[0].started, before.get(row.interface)
+        if first is None:
+            since = next((m for m in moments if row.interface in m.rows), moments[-1])
+            began, first = since.started, _COUNTED(since.rows[row.interface])
+        losses = _losses(recent, first, row, moments[-1].started - began, softnet)
         if losses is None:
             yield Unchecked("counters were reset", row.interface)
         else:
@@ -156,8 +164,8 @@ def _beyond(lost: int, passed: int, limits: Limits) -> bool:
     return lost >= limits["count"] and lost > limits["ratio"] * (passed + lost)
 
 
-def _losses(window: Window, first: Traffic, last: Traffic, seconds: float, softnet: int) -> _Losses | None:
-    step = {name: getattr(last, name) - getattr(first, name) for name in _COUNTERS}
+def _losses(window: Window, first: _Counts, last: Traffic, seconds: float, softnet: int) -> _Losses | None:
+    step = {name: after - before for name, before, after in zip(_COUNTERS, first, _COUNTED(last), strict=True)}
     if min(step.values()) < 0:
         return None
     detail = _detail(window, last.interface)
@@ -186,6 +194,13 @@ def _sum_of(detail: dict[str, int] | None, fields: tuple[str, ...]) -> int:
 
 
 _COUNTERS = ("rx_packets", "tx_packets", "rx_errors", "rx_dropped", "tx_errors", "tx_dropped")
+_COUNTED = attrgetter(*_COUNTERS)
+_Counts = tuple[Any, ...]
+
+
+def _counters(rows: Rows, names: Iterable[str]) -> dict[Hashable, _Counts]:
+    """Return counters of all rows; old samples are columns, of which single rows are expensive."""
+    return dict(zip(rows, zip(*[values_of(rows, name) for name in names], strict=True), strict=True))
 
 
 def _unwanted(dropped: int, detail: dict[str, int] | None, softnet: int) -> int | None:
@@ -207,16 +222,20 @@ def _unwanted(dropped: int, detail: dict[str, int] | None, softnet: int) -> int 
 def _detail(window: Window, interface: str) -> dict[str, int] | None:
     """Return the growth of each counter between the first and the last sysfs reading in the window."""
     moments = window.moments(Interface)
-    first = next((moment for moment in moments if interface in moment.rows), None)
     last = next((moment for moment in reversed(moments) if interface in moment.rows), None)
+    first = next((moment for moment in moments if interface in moment.rows), None)
     if first is None or last is None or first is last:
         return None
-    found, old, new = {}, first.rows[interface], last.rows[interface]
-    for field in STATISTICS:
-        before, after = getattr(old, field), getattr(new, field)
-        if before is not None and after is not None and after > before:
-            found[field] = after - before
-    return found
+    known = window.once("statistics before", lambda: _counters(moments[0].rows, STATISTICS))
+    before = known[interface] if first is moments[0] else _STATISTICS(first.rows[interface])
+    return {
+        field: new - old
+        for field, old, new in zip(STATISTICS, before, _STATISTICS(last.rows[interface]), strict=True)
+        if old is not None and new is not None and new > old
+    }
+
+
+_STATISTICS = attrgetter(*STATISTICS)
 
 
 def _softnet_dropped(window: Window) -> int:
@@ -253,15 +272,15 @@ def _finding(
             Value("rx_errors", "receive errors", losses.rx_errors, "", above=limits["count"]),
             Value("rx_dropped", "receive drops", losses.rx_dropped, "", above=limits["count"]),
             Value("tx_lost", "transmit drops", losses.tx_lost, "", above=limits["count"]),
-            *(Value(field, field, count) for field, count in (losses.detail or {}).items()),
-            *(Value(f"cause{n}", "also", each.text) for n, each in enumerate(causes[1:], 2)),
+            *[Value(field, field, count) for field, count in (losses.detail or {}).items()],
+            *[Value(f"cause{n}", "also", each.text) for n, each in enumerate(causes[1:], 2)],
             Value("softnet", "drops of CPU queues, all interfaces", softnet),
         ),
         evidence=cites(
             window.cite(traffic) if traffic is not None else None,
             *(window.cite(known, field) for field in fields if known is not None),
         ),
-        advice=tuple(dict.fromkeys(advice for each in causes for advice in each.advice)),
+        advice=_advice(window, name, causes),
         refuted_by="unchanged counters in ip -s -s link show under the same load",
         harmless_if="the frames are of protocols and VLANs not meant for this node" if ignored else "",
     )
@@ -271,63 +290,88 @@ def _ratio(lost: int, passed: int) -> float:
     return lost / (lost + passed) if lost else 0.0
 
 
+_Steps = Callable[[str], tuple[Advice, ...]]
+"""Function of an interface's name that returns advice."""
+
+
 class _Cause(Struct, frozen=True):
     """Meaning of a counter that grew, the advice, and the field that shows it; "" for none."""
 
     text: str
-    advice: tuple[Advice, ...]
+    steps: _Steps
     field: str
 
 
 def _causes(losses: _Losses, known: Interface | None, softnet: int) -> Iterator[_Cause]:
     """Yield the meaning of each counter that grew, worst first."""
-    name, detail = losses.interface, losses.detail
-    mtu = known.mtu if known is not None else None
-    every = run("ip", "-s", "-s", "link", "show", "dev", name, note="all counters")
+    detail = losses.detail
     if detail is None:
-        yield _Cause("The kind of loss needs a second sample of the detailed counters.", (every,), "")
+        yield _Cause("The kind of loss needs a second sample of the detailed counters.", _counter_steps, "")
         return
+    mtu = f"{known.mtu} bytes" if known is not None and known.mtu else "the MTU"
     explained = set()
     found = []
-    for fields, text, advice in _MEANINGS:
-        count = sum(detail.get(field, 0) for field in fields)
-        if count:
-            field = next(field for field in fields if detail.get(field, 0))
-            explained.add(field[:2])
-            shown = text.format(count=human.number(count), mtu=f"{mtu} bytes" if mtu else "the MTU")
-            found.append((count, _Cause(shown, advice(name), field)))
+    for fields, words, steps in _MEANINGS:
+        grown = [field for field in fields if field in detail]
+        if grown:
+            count = sum([detail[field] for field in grown])
+            explained.add(grown[0][:2])
+            text = f"{human.number(count)} {words}".replace("{mtu}", mtu)
+            found.append((count, _Cause(text, steps, grown[0])))
     dropped = detail.get("rx_dropped")
     if dropped and softnet:
         explained.add("rx")
-        found.append(
-            (
-                dropped,
-                _Cause(
-                    f"{human.number(softnet)} drops in the CPUs' receive queues.",
-                    (
-                        run("sysctl", "net.core.netdev_max_backlog", "net.core.netdev_budget", note="queue lengths"),
-                        "Spread its interrupts over more CPUs (RSS, RPS).",
-                    ),
-                    "rx_dropped",
-                ),
-            )
-        )
-    yield from (each for _, each in sorted(found, key=lambda pair: -pair[0]))
+        text = f"{human.number(softnet)} drops in the CPUs' receive queues."
+        found.append((dropped, _Cause(text, _softnet_steps, "rx_dropped")))
+    found.sort(key=itemgetter(0), reverse=True)
+    yield from [each for _, each in found]
     if dropped and not softnet:
         explained.add("rx")
-        yield _Cause(
-            f"{human.number(dropped)} frames of an unknown protocol or unconfigured VLAN.",
-            (run("tcpdump", "-ni", name, "-c", "200", "-e", note="LLDP and STP are harmless"),),
-            "rx_dropped",
-        )
-    for way, count in (("rx", losses.rx_errors + losses.rx_dropped), ("tx", losses.tx_lost)):
+        text = f"{human.number(dropped)} frames of an unknown protocol or unconfigured VLAN."
+        yield _Cause(text, _unwanted_steps, "rx_dropped")
+    for way, count, steps in (
+        ("rx", losses.rx_errors + losses.rx_dropped, _rx_steps),
+        ("tx", losses.tx_lost, _tx_steps),
+    ):
         if count and way not in explained:
-            words = f"{way}.*(err|drop|miss|disc)"
-            yield _Cause(
-                f"No counter gives the reason ({way}).",
-                (run("ethtool", "-S", *operands(name)).pipe("grep", "-i", "-E", words),),
-                "",
-            )
+            yield _Cause(f"No counter gives the reason ({way}).", steps, "")
+
+
+def _advice(window: Window, name: str, causes: Sequence[_Cause]) -> tuple[Advice, ...]:
+    """Return the advice on these causes; that of an interface with the same causes as before is not made again."""
+    made = window.topology.once("advice on lost frames", dict[str, tuple[tuple[_Steps, ...], tuple[Advice, ...]]])
+    kinds = tuple([each.steps for each in causes])
+    known = made.get(name)
+    if known is None or known[0] != kinds:
+        known = made[name] = kinds, tuple(dict.fromkeys(step for steps in kinds for step in steps(name)))
+    return known[1]
+
+
+def _counter_steps(name: str) -> tuple[Advice, ...]:
+    return (run("ip", "-s", "-s", "link", "show", "dev", name, note="all counters"),)
+
+
+def _softnet_steps(_: str) -> tuple[Advice, ...]:
+    return (
+        run("sysctl", "net.core.netdev_max_backlog", "net.core.netdev_budget", note="queue lengths"),
+        "Spread its interrupts over more CPUs (RSS, RPS).",
+    )
+
+
+def _unwanted_steps(name: str) -> tuple[Advice, ...]:
+    return (run("tcpdump", "-ni", name, "-c", "200", "-e", note="LLDP and STP are harmless"),)
+
+
+def _rx_steps(name: str) -> tuple[Advice, ...]:
+    return _driver_steps(name, "rx")
+
+
+def _tx_steps(name: str) -> tuple[Advice, ...]:
+    return _driver_steps(name, "tx")
+
+
+def _driver_steps(name: str, way: str) -> tuple[Advice, ...]:
+    return (run("ethtool", "-S", *operands(name)).pipe("grep", "-i", "-E", f"{way}.*(err|drop|miss|disc)"),)
 
 
 def _mtu_steps(name: str) -> tuple[Advice, ...]:
@@ -369,15 +413,16 @@ def _queue_steps(name: str) -> tuple[Advice, ...]:
     )
 
 
-_MEANINGS: tuple[tuple[tuple[str, ...], str, Callable[[str], tuple[Advice, ...]]], ...] = (
-    (("rx_length",), "{count} length errors: a peer sends frames larger than {mtu}.", _mtu_steps),
-    (("rx_over",), "{count} overruns: frames larger than {mtu}, or RX ring full.", _ring_steps),
-    (("rx_crc", "rx_frame"), "{count} CRC errors: cable, connector, transceiver or port.", _wire_steps),
-    (("rx_missed", "rx_fifo"), "{count} missed: RX ring full (too small, or CPU too slow).", _ring_steps),
-    (("tx_carrier",), "{count} carrier losses: the link is flapping.", _log_steps),
-    (("collisions",), "{count} collisions: half duplex.", _duplex_steps),
-    (("tx_dropped", "tx_fifo"), "{count} transmit drops: TX queue full.", _queue_steps),
+_MEANINGS: tuple[tuple[tuple[str, ...], str, _Steps], ...] = (
+    (("rx_length",), "length errors: a peer sends frames larger than {mtu}.", _mtu_steps),
+    (("rx_over",), "overruns: frames larger than {mtu}, or RX ring full.", _ring_steps),
+    (("rx_crc", "rx_frame"), "CRC errors: cable, connector, transceiver or port.", _wire_steps),
+    (("rx_missed", "rx_fifo"), "missed: RX ring full (too small, or CPU too slow).", _ring_steps),
+    (("tx_carrier",), "carrier losses: the link is flapping.", _log_steps),
+    (("collisions",), "collisions: half duplex.", _duplex_steps),
+    (("tx_dropped", "tx_fifo"), "transmit drops: TX queue full.", _queue_steps),
 )
+"""Counters, what follows their number in the cause, and the advice; `{mtu}` is the MTU."""
 
 
 FRAMES_DROPPED = Rule(

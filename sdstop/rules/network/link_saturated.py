@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.analysis.network.line import FULL, READINGS, LineShare, has_line, line_share
+from sdstop.analysis.network.line import FULL, READINGS, LineShare, has_line, line_share, wires
 from sdstop.collectors.network.readings import Interface, InterfaceActivity
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
@@ -31,23 +31,18 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if not has_line(interface):
             continue
         name, speed = interface.interface, interface.speed
-        rows = [
-            row
-            for moment in window.moments(InterfaceActivity)[-int(limits["readings"]) :]
-            if (row := moment.rows.get(name)) is not None
-        ]
+        samples = wires(window, name, int(limits["readings"]))
         if speed is None:
-            used = any(row.rx_packets_per_second or row.tx_packets_per_second for row in rows)
-            yield Unchecked("link speed unknown to the kernel", name, calm=not used)
+            yield Unchecked("link speed unknown to the kernel", name, calm=not any(map(any, samples)))
             continue
-        if len(rows) < limits["readings"]:
-            yield Unchecked(f"collecting data: {len(rows)} of {limits['readings']:g} samples", name, gap=Gap.EARLY)
+        if len(samples) < limits["readings"]:
+            yield Unchecked(f"collecting data: {len(samples)} of {limits['readings']:g} samples", name, gap=Gap.EARLY)
             continue
-        shares = [line_share(row, interface, speed) for row in rows]
-        if min(s.rx for s in shares) > limits["share"] or min(s.tx for s in shares) > limits["share"]:
-            yield _saturated(window, interface, shares, rows[-1], limits)
+        shares = [line_share(sample, interface, speed) for sample in samples]
+        if min([s.rx for s in shares]) > limits["share"] or min([s.tx for s in shares]) > limits["share"]:
+            yield _saturated(window, interface, shares, limits)
         else:
-            most = max(share.most for share in shares)
+            most = max([share.most for share in shares])
             yield RuledOut(
                 name,
                 f"at most {human.percent(most)}% of {human.quantity(speed, 'bytes_per_second')} "
@@ -55,10 +50,9 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             )
 
 
-def _saturated(
-    window: Window, interface: Interface, shares: list[LineShare], row: InterfaceActivity, limits: Limits
-) -> Finding:
+def _saturated(window: Window, interface: Interface, shares: list[LineShare], limits: Limits) -> Finding:
     name = interface.interface
+    row = window.moments(InterfaceActivity)[-1].rows[name]
     rx, tx = min(s.rx for s in shares), min(s.tx for s in shares)
     inward, outward = rx > limits["share"], tx > limits["share"]
     way = "sending and receiving" if inward and outward else "receiving" if inward else "sending"
@@ -102,10 +96,10 @@ def _peers(window: Window, interface: Interface) -> list[Interface]:
 
 
 def _now(window: Window, interface: Interface) -> float:
-    row = window.get(InterfaceActivity, interface.interface)
-    if row is None or interface.speed is None or not interface.active:
+    newest = wires(window, interface.interface, 1)
+    if not newest or interface.speed is None or not interface.active:
         return float("inf")
-    return line_share(row, interface, interface.speed).most
+    return line_share(newest[0], interface, interface.speed).most
 
 
 def _advice(interface: Interface, *, idle: bool) -> Iterator[Advice]:

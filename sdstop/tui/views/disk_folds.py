@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from msgspec.structs import asdict, replace
 
 from sdstop.analysis.disks.drives import PAST, DriveState, moments
+from sdstop.analysis.disks.fold_queues import queue_courses
 from sdstop.analysis.disks.likeness import DeviceFold, device_folds
 from sdstop.core.model import Rows
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.devices import DeviceRow, row
-from sdstop.tui.views.folds import queue_course
 from sdstop.tui.views.view import ViewPlace
 from sdstop.tui.widgets.pane import Row
 from sdstop.tui.widgets.strip import cells
@@ -72,7 +72,7 @@ def _folded(fold: DeviceFold, first: DeviceRow, scene: Scene) -> Row:
 
 def _course(fold: DeviceFold, scene: Scene) -> tuple[float | None, ...]:
     """Return the queue of the fold, one value per second."""
-    runs, values = moments(scene.window), queue_course(fold, scene)
+    runs, values = moments(scene.window), queue_courses((fold,), scene.window)[0]
     if not runs:
         return ()
     at = cells([(m.started, m.seconds or 0.0, float(i)) for i, m in enumerate(runs)], runs[-1].started, PAST)

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import zip_longest
-from typing import Any, cast
+from typing import Any
 
 from msgspec import Struct
 from rich.cells import cell_len
 
 from sdstop.analysis.disks.drives import PAST, moments
+from sdstop.analysis.disks.fold_queues import queue_courses
 from sdstop.analysis.disks.likeness import DeviceFigures, DeviceFold
-from sdstop.core.columns import values_at
 from sdstop.core.finding import Severity
 from sdstop.core.format import NONE, share_of_time
-from sdstop.core.model import Rows
 from sdstop.tui.facts import FactSubject
 from sdstop.tui.pictures.drawing import stretched
 from sdstop.tui.scene import Scene
@@ -33,8 +32,6 @@ _LEAST_QUEUE = 0.5
 """Least top of the scale of queues, so that idle devices look idle."""
 _GROUP = 10
 """Minimum cells for the beginning of the name of a group."""
-_SEEN = 12
-"""Maximum number of devices of a fold whose queues are drawn as one."""
 
 
 class FoldRow(Struct, frozen=True):
@@ -103,25 +100,9 @@ def _mib(value: float) -> str:
 def _queue(item: FoldRow, width: int) -> Cell:
     palette = item.scene.palette
     style = palette.severity(item.severity) if item.severity in MARKS else OTHER
-    course = queue_course(item.fold, item.scene) if item.course is None else item.course
+    course = queue_courses((item.fold,), item.scene.window)[0] if item.course is None else item.course
     queue = [None if index is None else course[index] for index in item.at]
     return spark(stretched(queue, width, palette), width, item.top, palette, style)
-
-
-def queue_course(fold: DeviceFold, scene: Scene) -> list[float | None]:
-    """Return the queue of a fold in each sample: of several devices the mean, of many that of some of them."""
-    every = max(len(fold.devices) // _SEEN, 1)
-    names = [drive.name for drive in fold.devices[::every][:_SEEN]]
-    key = ("queue of fold", fold.group, names[0])
-    found = []
-    for moment in moments(scene.window):
-        known: tuple[list[str], float | None] | None = moment.memo.get(key)
-        if known is None or known[0] != names:
-            (queues,) = values_at(cast("Rows", moment.rows), names, "queue")
-            values = [queue for queue in queues if queue is not None]
-            known = moment.memo[key] = names, sum(values) / len(values) if values else None
-        found.append(known[1])
-    return found
 
 
 def _ruler(width: int) -> str:
@@ -158,7 +139,7 @@ def fold_rows(folds: Sequence[DeviceFold], scene: Scene, most: int) -> list[Row]
     runs = moments(scene.window)
     index = [(m.started, m.seconds or 0.0, float(i)) for i, m in enumerate(runs)]
     at = [None if i is None else int(i) for i in cells(index, runs[-1].started, PAST)] if runs else []
-    courses = [queue_course(fold, scene) for fold in folds[:most]]
+    courses = queue_courses(folds[:most], scene.window)
     top = step(max([_LEAST_QUEUE, *(queue for course in courses for queue in course if queue is not None)]))
     return [
         Row((fold.group, fold.devices[0].name), FoldRow(fold, scene, top, at, course), None, partial(_searchable, fold))
