@@ -184,7 +184,8 @@ def test_a_function_of_an_index_that_was_moved_or_renamed_is_found_by_its_declar
 @pytest.mark.parametrize(
     "line",
     ["from sdstop.collectors.aoe.gone import AoeExport", "from sdstop.collectors.aoe.readings import Gone",
-     "from sdstop.core.collector import Collector\nCollector(gone=1)", "import sdstop\nsdstop.gone"],
+     "from sdstop.core.collector import Collector\nCollector(gone=1)", "import sdstop\nsdstop.gone",
+     "<<<<<<< HEAD"],
 )  # fmt: skip
 def test_an_index_that_names_what_was_renamed_is_not_used(
     line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -194,6 +194,12 @@ PATTERNS = (
         LogPlace.DISK,
     ),
     pattern(
+        "error writing primary super block",
+        _BTRFS + r"error writing primary super block to device \d{1,20}",
+        "fs-write-lost",
+        LogPlace.DISK,
+    ),
+    pattern(
         "Stopped filesystem due to",
         r"F2FS-fs \((?P<dev>[\w!/-]{1,60})\): Stopped filesystem due to reason: \d{1,4}",
         "fs-shutdown",

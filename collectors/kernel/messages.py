@@ -61,8 +61,11 @@ _KERNEL_NAME = expression(r"md[_\d]?\d*|-")
 """Names of arrays that the owner did not choose."""
 _HIDDEN = ("hidden_peer", "hidden")
 """Groups of names to hide, the later one in the text first."""
-_IGNORED = expression(r"(?:sr|fd|loop|ram|zram|cdrom)\d{1,7}(?:p\d{1,4})?")
-"""Devices without a disk: empty drives, and files whose own disk has the error."""
+_IGNORED = expression(r"(?:sr|fd|ram|zram|cdrom)\d{1,7}(?:p\d{1,4})?")
+"""Devices without a disk, and empty drives."""
+_LOOP = expression(r"loop\d{1,7}(?:p\d{1,4})?")
+_READ = ("(READ)", "async page read", "rw=0,")
+"""Reads of a loop device fail when a package's image is replaced; a disk below a file reports its own errors."""
 
 
 def suppressed(text: str) -> int:
@@ -77,10 +80,20 @@ def understood(text: str) -> Message | None:
         if word in text and (word or unnamed.is_worth_a_try(text)):
             for each in patterns:
                 found = each.form.match(text)
-                message = _message(each, found) if found is not None else None
+                if found is None:
+                    continue
+                if _is_ignored(found, text):
+                    return None
+                message = _message(each, found)
                 if message is not None:
                     return message
     return None
+
+
+def _is_ignored(found: Found, text: str) -> bool:
+    """Return whether a message is about a device whose errors are none of the node's."""
+    device = found.groupdict().get("dev") or ""
+    return bool(_IGNORED.fullmatch(device) or (_LOOP.fullmatch(device) and any(word in text for word in _READ)))
 
 
 def _message(each: Pattern, found: Found) -> Message | None:
@@ -90,7 +103,7 @@ def _message(each: Pattern, found: Found) -> Message | None:
     hidden = [name for name in _HIDDEN if groups.get(name)]
     if each.place is LogPlace.POOL:  # the pool's name is kept where it is the device alone
         device, also, hidden = (device, "", ["also"] if also else []) if device else (also, "", [])
-    if not kind or (each.place is not LogPlace.NODE and not device) or _IGNORED.fullmatch(device):
+    if not kind or (each.place is not LogPlace.NODE and not device):
         return None
     text = found[0]
     for name in hidden:

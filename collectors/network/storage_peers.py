@@ -16,7 +16,8 @@ from sdstop.core.host import Absent, Host
 from sdstop.core.model import Reading
 from sdstop.core.text import whole_total
 
-_PACE = 60.0
+_PACE = 15.0
+_SECOND = 5.0
 
 
 class PeerConnection(Struct, frozen=True):
@@ -108,4 +109,5 @@ STORAGE_PEERS = Collector(
     _PACE,
     deadline=12.0,
     resting=300.0,
+    second=_SECOND,
 )

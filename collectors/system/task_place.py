@@ -142,7 +142,8 @@ def place_of_task(host: Host, key: tuple[str, str], wait: str | None, mounts: Mo
     """Return where a user task waits.
 
     This is the file that its system call names, or the only file system that fits among its open files and, for
-    functions of one file system, among all mounts. Raises Denied if the open files of the task are not readable.
+    functions of one file system, among all mounts. A task that looks up a path waits for no file that it has open.
+    Raises Denied if the open files of the task are not readable.
     """
     process, thread = key
     folder = f"/proc/{process}/task/{thread}"
@@ -159,6 +160,8 @@ def place_of_task(host: Host, key: tuple[str, str], wait: str | None, mounts: Mo
         if place is not None:
             return place
     kind = next((kind for pattern, kind in _FILESYSTEMS if pattern.match(wait or "")), None)
+    if named == _BY_PATH and kind is None:
+        return NOWHERE
     opened = (_place_of_file(host, folder, file, known, mounts) for file in files[:_MOST_FILES])
     places = {p for p in opened if p is not None and (kind is None or (p.filesystem or "").startswith(kind))}
     if kind is not None and not places:
@@ -170,8 +173,13 @@ def place_of_task(host: Host, key: tuple[str, str], wait: str | None, mounts: Mo
     return Place(filesystem=kinds.pop() if len(kinds) == 1 else kind)
 
 
+_AT_FDCWD = 0xFFFFFF9C
+"""Instead of a folder's descriptor, the working directory (fcntl.h: -100): C libraries open and look up paths so."""
+_BY_PATH = "path"
+
+
 def _argument(host: Host, folder: str, mounts: Mounts) -> str:
-    """Return the first argument of a task's system call as a decimal number, "" if unknown.
+    """Return the first argument of a task's system call as a decimal number, _BY_PATH for AT_FDCWD, "" if unknown.
 
     `1 0x3 0x7f... 0x1000 0x0 0x0 0x0 0x7ff... 0x7f...`: number, six arguments, stack pointer, program counter
     (fs/proc/base.c: proc_pid_syscall). Most calls that wait for storage have a file descriptor here; a pointer is not
@@ -181,9 +189,12 @@ def _argument(host: Host, folder: str, mounts: Mounts) -> str:
         return ""
     words = (host.maybe(f"{folder}/syscall") or "").split()
     try:
-        return str(int(words[1], 16)) if len(words) == 9 else ""
+        first = int(words[1], 16) if len(words) == 9 else None
     except ValueError:
         return ""
+    if first is None:
+        return ""
+    return _BY_PATH if first & 0xFFFFFFFF == _AT_FDCWD else str(first)
 
 
 _NODE = expression(r"/dev/(?!mapper/)([\w/!.:-]+)")

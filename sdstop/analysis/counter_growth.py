@@ -8,11 +8,16 @@ from sdstop.analysis.disks.disk_growth import Growth
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
 
+_SLACK = 0.5
+"""Seconds: samples arrive slightly early or late."""
+
 
 def counter_growth(
     window: Window, family: type[Reading], key: Hashable, fields: Iterable[str], seconds: float
 ) -> Growth | None:
-    """Return how much the sum of counters grew in at most `seconds`; fields without a value do not count.
+    """Return how much the sum of counters grew in at most `seconds`, or since the sample before if that is longer ago.
+
+    Fields without a value do not count.
 
     None with a single sample, after a reset, and where no field has a value in both samples.
     """
@@ -24,7 +29,8 @@ def counter_growth(
     ]
     if len(known) < 2:
         return None
-    (began, since, first), (ended, _, last) = known[0], known[-1]
+    ended, _, last = known[-1]
+    began, since, first = next((each for each in known[:-2] if ended - each[0] <= seconds + _SLACK), known[-2])
     pairs = [(getattr(first, name), getattr(last, name)) for name in fields]
     steps = [after - before for before, after in pairs if before is not None and after is not None]
     if not steps or min(steps) < 0 or ended <= began:

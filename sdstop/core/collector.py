@@ -134,16 +134,17 @@ class Collector(Struct, frozen=True):
     interval and must be cheap; when its value changes the collector runs at once (this is how slow collectors notice
     hot-plug). `quiet` is the minimum number of seconds between runs while the kernel reports events of block devices
     and has reported none since the last run; 0: `pace`. `resting` is the minimum number of seconds on a node at rest;
-    0: `pace`. `derives`
-    are families derived from two successive runs. `lacks` receives the tables of a successful run and returns which
-    data was denied, "" if none; denied files are reported without it. `eager`: all reads are complete when `read`
-    returns, so that the evidence can be collected without parsing; its rows may use other collectors' evidence.
-    `option` is the command-line option that the source requires. `devices` is a pattern of names (`md0`,
-    `mapper/vg0-home`) of block devices whose state is known from this source: where it was not recorded, rules owe an
-    unchecked verdict to each of them that another source shows (see sdstop.core.coverage). `forms` are the text outputs
-    that it reads, by which they are recognized in pasted text. `stirs` receives two successive contents of the first
-    file among the needs, and the seconds between them; it returns whether the node does enough for every source to be
-    read at each interval. It is called in the sampler and must be cheap (see sdstop.sampler.rest).
+    0: `pace`. `second` is that between the first run and the second, so that counters grow within a check of seconds;
+    0: `pace`. `derives` are families derived from two successive runs. `lacks` receives the tables of a successful
+    run and returns which data was denied, "" if none; denied files are reported without it. `eager`: all reads are
+    complete when `read` returns, so that the evidence can be collected without parsing; its rows may use other
+    collectors' evidence. `option` is the command-line option that the source requires. `devices` is a pattern of
+    names (`md0`, `mapper/vg0-home`) of block devices whose state is known from this source: where it was not
+    recorded, rules owe an unchecked verdict to each of them that another source shows (see sdstop.core.coverage).
+    `forms` are the text outputs that it reads, by which they are recognized in pasted text. `stirs` receives two
+    successive contents of the first file among the needs, and the seconds between them; it returns whether the node
+    does enough for every source to be read at each interval. It is called in the sampler and must be cheap (see
+    sdstop.sampler.rest).
     """
 
     name: str
@@ -162,6 +163,7 @@ class Collector(Struct, frozen=True):
     forms: tuple[Form, ...] = ()
     quiet: float = 0.0
     resting: float = 0.0
+    second: float = 0.0
     stirs: Callable[[bytes, bytes, float], bool] | None = None
 
     @property

@@ -67,11 +67,12 @@ def _found(module: str, path: str) -> Any:
 def indexed(index: str) -> Mapping[str, Mapping[str, Any]]:
     """Return the declarations in an index, a module, by their modules and names.
 
-    An index that names classes or fields that were renamed since is empty: all declarations are then imported.
+    One that names classes or fields that were renamed since, or has two sides of a merge, counts as empty: all
+    declarations are then imported.
     """
     try:
         found: Mapping[str, Mapping[str, Any]] = import_module(index).DECLARED
-    except (ImportError, AttributeError, TypeError):
+    except (ImportError, AttributeError, TypeError, SyntaxError):
         return {}
     return found
 

@@ -49,6 +49,7 @@ ORDER = (
     "zfs.zfs_no_slog",
     "zfs.zvol_slow_path",
     "caches.cache_errors",
+    "caches.cache_slow",
     "caches.cache_sub_block_io",
     "caches.cache_bypassed",
     "caches.cache_full_of_dirty",
@@ -120,6 +121,7 @@ ORDER = (
     "system.cpu_saturated",
     "system.tasks_stuck",
     "system.io_stalled",
+    "disks.device_slowed",
     "system.load_unexplained",
 )
 """Modules below this package in display order, one per line. `x.a_b` defines A_B."""

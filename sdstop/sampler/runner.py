@@ -106,6 +106,8 @@ class CollectorRunner:
         self._known = known if collector.stirs is None else None
         self.recording = self._record()
         self._due = False
+        self._repeated = False
+        """Whether a second run was launched."""
         self._listed: Listed = {}
         self._mark: Hashable = None
 
@@ -122,6 +124,8 @@ class CollectorRunner:
             pace = max(pace, self.collector.resting)
             if not self.found and self.collector.stirs is None and noticed is not None and (self.ran or 0.0) > noticed:
                 pace = max(pace, NOTHING)
+        if self.collector.second and not self._repeated and self.found:
+            pace = self.collector.second
         return self.ran is None or pace <= LIVE or now - self.ran >= pace - slack
 
     def launch(self, now: float, listed: Listed, *, due: bool) -> None:
@@ -135,6 +139,7 @@ class CollectorRunner:
         self._listed = listed
         self._due = due
         if due:
+            self._repeated = self.ran is not None
             self.ran = now
 
     def overdue(self, now: float) -> bool:

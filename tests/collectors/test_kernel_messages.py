@@ -216,6 +216,7 @@ fs-corruption dm-3 | XFS (dm-3): Unmount and run xfs_repair
 fs-old-errors sdb1 | EXT4-fs (sdb1): warning: mounting fs with errors, running e2fsck is recommended
 fs-error sdb1 | EXT4-fs warning (device sdb1): f:1020: inode #2: comm ls: error -5 reading directory block
 fs-write-lost sdb1 | BTRFS warning (device sdb1): lost page write due to IO error on /dev/sdb1 (-5)
+fs-write-lost vda | BTRFS error (device vda): error writing primary super block to device 2
 fs-corruption sdb1 | BTRFS critical (device sdb1): unable to find logical 1234 length 4096
 fs-shutdown sdb1 | F2FS-fs (sdb1): Stopped filesystem due to reason: 3
 fs-error sdb1 | OCFS2: ERROR (device sdb1): ocfs2_validate_inode_block: Invalid dinode #12
@@ -411,6 +412,8 @@ fs-error dm-3 | EXT4-fs error (device dm-3): ext4_lookup:1858: inode #2: comm se
 fs-readonly sda1 | EXT4-fs (sda1): Remounting filesystem read-only
 fs-old-errors sda1 | EXT4-fs (sda1): error count since last fsck: 3
 fs-write-lost sda1 | EXT4-fs (sda1): Delayed block allocation failed for inode 12 at logical offset 0 with max blocks 1
+fs-write-lost loop0 | EXT4-fs warning (device loop0): ext4_end_bio:343: I/O error 10 writing to inode 12
+io-error loop0 | I/O error, dev loop0, sector 260610 op 0x1:(WRITE) flags 0x800 phys_seg 12 prio class 2
 fs-write-lost sda1 | EXT4-fs warning (device sda1): ext4_end_bio:343: I/O error 10 writing to inode 12 starting block 8)
 fs-mounted sda1 | EXT4-fs (sda1): mounted filesystem with ordered data mode. Quota mode: none.
 fs-mounted sda1 | EXT4-fs (sda1): re-mounted. Opts: (null)
@@ -677,6 +680,9 @@ sd 6:0:3:0: [sdc] tag#12 FAILED Result: hostbyte=DID_OK driverbyte=DRIVER_OK cmd
 sd 6:0:3:0: [sdc] Write cache: enabled, read cache: enabled, doesn't support DPO or FUA
 I/O error, dev fd0, sector 0 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2
 I/O error, dev sr0, sector 0 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2
+I/O error, dev loop3, sector 0 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2
+Buffer I/O error on dev loop3, logical block 0, async page read
+loop: Write error at byte offset 133660672, length 4096.
 Buffer I/O error on dev sr0, logical block 0, async page read
 critical target error, dev sdc, sector 88 op 0x9:(WRITE_ZEROES) flags 0x800 phys_seg 0 prio class 0
 critical target error, dev sdc, sector 88 op 0x3:(DISCARD) flags 0x800 phys_seg 1 prio class 2

@@ -132,6 +132,16 @@ def test_syscall_is_not_read_where_it_can_block() -> None:
     assert not [path for path in host.reads if path.endswith(("/syscall", "/stack", "/io", "/environ", "/cmdline"))]
 
 
+def test_a_task_that_opens_a_path_does_not_wait_for_the_files_that_it_has_open() -> None:
+    """openat(AT_FDCWD, ...) on a frozen file system, with a log open on another one."""
+    for at in ("0xffffff9c", "0xffffffffffffff9c"):
+        call = f"257 {at} 0x7f00 0x241 0x1b6 0x0 0x0 0x7ffc 0x7f01"
+        found = row(task(71, wait="percpu_rwsem_wait", files={1: 40}, call=call))
+        assert (found["mount"], found["filesystem"], found["device"]) == (None, None, None)
+        found = row(task(71, wait="rpc_wait_bit_killable", files={1: 41}, call=call))
+        assert found["mount"] == "/mnt/home", "a function of NFS waits for NFS"
+
+
 def test_a_function_of_nfs_names_the_only_nfs_file() -> None:
     """`ls` on a dead mount has no file open there: two NFS mounts, so the mount is unknown, but not the type."""
     found = row(task(71, wait="rpc_wait_bit_killable", files={1: 22, 3: 41}))

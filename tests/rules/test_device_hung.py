@@ -10,7 +10,7 @@ from sdstop.collectors.block.devices import BLOCKDEV
 from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.collectors.system.node import NODE
 from sdstop.core.finding import SIGN, Finding, Gap, Severity, Unchecked
-from sdstop.rules.disks.device_hung import DEVICE_HUNG
+from sdstop.rules.disks.device_hung import DEVICE_HUNG, _advice
 from tests.nodes.frames import Files, Judged, check, value
 
 BLOCK = {
@@ -321,3 +321,14 @@ def test_reads_that_stand_while_writes_go_on() -> None:
 @pytest.mark.parametrize(("seconds", "every"), [(9, 0), (40, 9)])
 def test_writes_that_stand_for_less_than_ten_seconds_are_no_finding(seconds: int, every: int) -> None:
     assert not [said for said in one_direction(8, seconds, every=every).all if isinstance(said, Finding)]
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [("sda", "smartctl"), ("nvme0n1", "nvme list-subsys"), ("nbd0", "ss -tnpo"), ("rbd3", "ceph health detail"),
+     ("loop0", "losetup -l /dev/loop0"), ("vda", "hypervisor"), ("scinia", "drv_cfg")],
+)  # fmt: skip
+def test_advice_fits_the_kind_of_device(name: str, command: str) -> None:
+    said = " ".join(map(str, _advice(name, None, stacked=False)))
+    assert command in said
+    assert ("smartctl" in said) is (name == "sda")

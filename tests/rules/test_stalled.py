@@ -127,6 +127,38 @@ def test_frozen_groups_and_parents_of_vfork_are_no_io() -> None:
         judged(*still(5, 30, wait=wait)).ruled_out("tasks", "io-stalled")
 
 
+FROZEN: dict[str, Any] = {"wait": "percpu_rwsem_wait"}
+
+
+def test_a_frozen_file_system() -> None:
+    """Writers that open a path on it name no mount; with one that writes to an open file there, it is known."""
+    said = judged(*still(3, **FROZEN))
+    finding = said.finding("filesystems", "tasks-stuck")
+    assert (finding.severity, finding.title) == (Severity.CRITICAL, "FILE SYSTEM FROZEN")
+    assert finding.cause == "3 tasks have not run for 16s, waiting for a file system that is frozen."
+    assert "tasks-stuck:filesystems" in said.ruled_out("tasks", "io-stalled").summary
+    both = [files([task(70, **FROZEN), task(71, **FROZEN | ON_DM)]) for _ in range(9)]
+    finding = judged(*both).finding("dm-0", "tasks-stuck")
+    assert value(finding, "tasks") == 2
+    assert finding.cause.endswith("waiting for the frozen /srv.")
+    assert any("fsfreeze --unfreeze /srv" in str(line) for line in finding.advice)
+
+
+def test_a_frozen_file_system_is_not_other_tasks_that_wait() -> None:
+    """Tasks in unknown places stay a group of their own, without the word frozen."""
+    said = judged(*[files([task(70, **FROZEN), task(71), task(72)]) for _ in range(9)])
+    assert said.finding("filesystems", "tasks-stuck").severity is Severity.WARNING
+    assert said.finding("tasks", "tasks-stuck").title == "TASKS STUCK: 2 in D state"
+    assert value(said.finding("tasks", "io-stalled"), "tasks") == 2
+
+
+def test_a_suspended_device_accounts_for_the_frozen_file_system_on_it() -> None:
+    shown = [dict(each) | {"/sys/block/dm-0/dm/suspended": "1\n"} for each in still(2, **FROZEN)]
+    said = judged(*shown)
+    assert said.finding("filesystems", "tasks-stuck").severity is Severity.INFO
+    said.finding("dm-0", "volume-suspended")
+
+
 def test_idle_threads_of_drivers_count_only_while_something_waits_for_io() -> None:
     """Threads that sleep in D state for ever raise the load of a healthy node; procs_blocked does not count them."""
     idle = [task(70, "drv_a", kernel=True), task(71, "drv_b", kernel=True)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from sdstop.cli.check import MARGIN, SECONDS
 from sdstop.collectors.network.connections import established
 from sdstop.collectors.network.peer_readings import ASK_SERVERS, StoragePeer
 from sdstop.collectors.network.storage_peers import STORAGE_PEERS, connected, parse, service_of
@@ -65,6 +66,17 @@ def test_ss_runs_only_where_storage_is_connected(text: str, found: bool) -> None
     if not found and text:
         with pytest.raises(Absent):
             list(STORAGE_PEERS.read(EvidenceHost.of({"/proc/net/tcp": text})))
+
+
+def test_a_new_loss_is_not_hidden_by_minutes_without_one() -> None:
+    """Five minutes of 2000 segments each 15 s, and 3% sent again in the last 45 s only."""
+    again = [0] * 17 + [60, 120, 180]
+    said = judged(*(line("192.0.2.1:3260", 2000 * n, each) for n, each in enumerate(again)), every=15.0)
+    assert said.finding("192.0.2.1/iscsi", NAME).title == "RETRANSMITS: 2.2% of segments"
+
+
+def test_a_check_of_eight_seconds_sees_two_samples() -> None:
+    assert STORAGE_PEERS.second + MARGIN < SECONDS
 
 
 def test_lines_of_another_form_are_skipped() -> None:

@@ -225,6 +225,17 @@ class TestRounds:
             table.step(after=0.75)
         assert marked == [False] * 11 + [True]
 
+    def test_the_second_run_may_come_sooner_than_the_others(self, rounds: Callable[..., Table]) -> None:
+        table = rounds([collector("a"), collector("slow", 15.0, second=5.0)], Hanging({"/x": 1}))
+        began = [0]
+        table.step()
+        table.step(*table.launched())
+        for second in range(1, 40):
+            table.step(after=1.0)
+            began += [second] if "slow" in table.launched() else []
+            table.step(*table.launched())
+        assert began == [0, 5, 20, 35]
+
     def test_paces(self, rounds: Callable[..., Table]) -> None:
         table = rounds([collector("a"), collector("five", 5.0), collector("once", ONCE)])
         runs: dict[str, list[int]] = {"a": [], "five": [], "once": []}

@@ -417,7 +417,7 @@ def test_the_healthy_cache_beside_it_is_looked_at_and_good(name: str, payload: s
     for judgement in story(name).judgements:
         assert "mail/spool" not in {f.subject for f in judgement.findings}
     good = {r.rule for r in story(name).judgements[-1].ruled_out if r.subject == "mail/spool"}
-    assert good == {"cache-errors", "cache-full-of-dirty", "cache-ineffective", "cache-misplaced"}
+    assert good == {"cache-errors", "cache-full-of-dirty", "cache-ineffective", "cache-misplaced", "cache-slow"}
 
 
 def test_what_is_cited_of_a_hand_made_capture_can_be_typed() -> None:

@@ -12,7 +12,8 @@ from sdstop.core.history import Window
 from sdstop.core.text import added
 from sdstop.core.thing import Thing
 
-_UNKNOWN = (None, None, None)
+_UNKNOWN = (None, None, None, False)
+_FROZEN_SOMEWHERE = (None, None, None, True)
 GRACE = 0.5
 """Tolerance in seconds: samples arrive slightly early."""
 
@@ -21,6 +22,11 @@ _NOT_IO = frozenset({"__refrigerator", "kernel_clone", "_do_fork", "do_fork", "w
 
 _BEHIND = frozenset({"d_alloc_parallel", "lookup_slow"})
 """Kernel functions in which a task waits until another one has looked up the same name: it has no place of its own."""
+
+FROZEN = frozenset({"percpu_rwsem_wait", "__percpu_down_read", "__sb_start_write", "sb_start_write", "freeze_super"})
+"""Kernel functions in which a task waits until a file system may be written to again (fs/super.c: sb_start_write)."""
+FROZEN_PLACE = "filesystems"
+"""Place of tasks that wait for a frozen file system of unknown name."""
 
 FOLLOWS_WAITS = (
     "device-hung", "slow-device", "slow-stripe-member", "hot-stripe-member", "stripe-convoy", "rebuild-slow",
@@ -73,8 +79,13 @@ class StalledGroup(Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """Name of the place: device, mount point or type of the file system; "" if unknown."""
-        return self.device or self.mount or self.filesystem or ""
+        """Name of the place: device, mount point or type of the file system, FROZEN_PLACE, "" if unknown."""
+        return self.device or self.mount or self.filesystem or (FROZEN_PLACE if self.frozen else "")
+
+    @property
+    def frozen(self) -> bool:
+        """Whether all of the tasks wait until a frozen file system may be written to again."""
+        return all(stalled.task.wait in FROZEN for stalled in self.tasks)
 
     @property
     def seconds(self) -> float:
@@ -150,14 +161,21 @@ def _waits_for_io(window: Window, seconds: float) -> bool:
     return bool(counts) and min(counts) > 0
 
 
+_Places = dict[tuple[str | bool | None, ...], list[StalledTask]]
+"""Tasks by device, mount, type of the file system, and whether they wait for an unknown one that is frozen."""
+
+
 def stalled_groups(window: Window, seconds: float) -> tuple[StalledGroup, ...]:
     """Return the stalled tasks by place, groups with most tasks first; those in unknown places are one group."""
-    places: dict[tuple[str | None, ...], list[StalledTask]] = {}
+    places: _Places = {}
     for stalled in stalled_tasks(window, seconds):
         task = stalled.task
         mount = task.mount if task.device is None else None
-        places.setdefault((task.device, mount, task.filesystem if task.device is None else None), []).append(stalled)
+        filesystem = task.filesystem if task.device is None else None
+        frozen = task.wait in FROZEN and not (task.device or mount or filesystem)
+        places.setdefault((task.device, mount, filesystem, frozen), []).append(stalled)
     _join_those_behind(places)
+    _join_the_frozen(places)
     _join_by_type(places)
     groups = [
         StalledGroup(
@@ -171,10 +189,10 @@ def stalled_groups(window: Window, seconds: float) -> tuple[StalledGroup, ...]:
     return tuple(sorted(groups, key=lambda group: (-len(group.tasks), group.place)))
 
 
-def _join_those_behind(places: dict[tuple[str | None, ...], list[StalledTask]]) -> None:
+def _join_those_behind(places: _Places) -> None:
     """Move tasks that wait for the lookup of another task to the only place in which one waits, if there is one."""
     unknown = places.get(_UNKNOWN, [])
-    others = [tasks for place, tasks in places.items() if place != _UNKNOWN]
+    others = [tasks for place, tasks in places.items() if place[:3] != _UNKNOWN[:3]]
     if len(others) != 1:
         return
     behind = [stalled for stalled in unknown if stalled.task.wait in _BEHIND]
@@ -186,11 +204,19 @@ def _join_those_behind(places: dict[tuple[str | None, ...], list[StalledTask]]) 
         places.pop(_UNKNOWN, None)
 
 
-def _join_by_type(places: dict[tuple[str | None, ...], list[StalledTask]]) -> None:
+def _join_the_frozen(places: _Places) -> None:
+    """Move tasks that wait for an unknown frozen file system to the only one that is known, if there is one."""
+    known = [tasks for place, tasks in places.items() if place[:3] != _UNKNOWN[:3]]
+    frozen = [tasks for tasks in known if all(stalled.task.wait in FROZEN for stalled in tasks)]
+    if len(frozen) == 1 and _FROZEN_SOMEWHERE in places:
+        frozen[0].extend(places.pop(_FROZEN_SOMEWHERE))
+
+
+def _join_by_type(places: _Places) -> None:
     """Move tasks of which only the type of the file system is known to the only such mount in which others wait."""
     for place in [place for place in places if place[0] is None and place[1] is None and place[2] is not None]:
-        kind = place[2] or ""
-        mounts = [other for other in places if other[1] is not None and (other[2] or "").startswith(kind)]
+        kind = str(place[2] or "")
+        mounts = [other for other in places if other[1] is not None and str(other[2] or "").startswith(kind)]
         if len(mounts) == 1:
             places[mounts[0]].extend(places.pop(place))
 
@@ -203,7 +229,7 @@ def causes(window: Window, group: StalledGroup, findings: Sequence[Finding]) -> 
     file system that is not on a device of this node is accounted for only by a finding that names it.
     """
     stops = [finding for finding in findings if accounts(finding, STOPS)]
-    if not group.place:
+    if group.place in {"", FROZEN_PLACE}:
         full = [finding for finding in stops if finding.rule == _SATURATED]
         held = added(finding.cost for finding in full) >= HELD * len(group.tasks)
         return tuple(stops if held else [finding for finding in stops if finding not in full])

@@ -129,7 +129,7 @@ def _finding(
         impact=(
             f"Each request takes {human.number(times)} times as long as those of its peers."
             if times is not None and slower
-            else f"{human.listed(users, limit=18)} wait {human.wait(each.wait)} ms for each request."
+            else f"Requests of {human.listed(users, limit=18)} wait {human.wait(each.wait)} ms each."
             if users
             else f"Each request takes {human.wait(each.wait)} ms."
         ),

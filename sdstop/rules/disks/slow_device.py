@@ -51,14 +51,14 @@ def _overlong(window: Window, each: Overlong, limits: Limits) -> Finding:
     name, row = each.device, window.get(DiskActivity, each.device)
     thing = window.topology.find(name)
     users = [other.label for other in window.topology.affected(thing)] if thing is not None else []
-    who = human.listed(users, limit=18) if users else "I/O on the disk"
+    who = f"Requests of {human.listed(users, limit=18)}" if users else "Requests to the disk"
     longest = limits["longest"] if each.seconds >= limits["longest"] else limits["longest_nvme"]
     return Finding(
         severity=Severity.WARNING,
         subject=name,
         title=f"SLOW DEVICE: {human.wait(each.seconds)} ms of work a request",
         cause=f"Busy all the time for {human.number(each.completed)} requests/s; no healthy disk needs as long.",
-        impact=f"{who} waits {human.wait(each.wait)} ms for each request.",
+        impact=f"{who} wait {human.wait(each.wait)} ms each.",
         values=(
             Value("service", "busy time per request", each.seconds, "seconds", above=longest),
             Value("wait", "wait of a request", each.wait, "seconds"),

@@ -25,27 +25,35 @@ from sdstop.core.finding import (
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
 
-_SPAN = 300.0
-"""Seconds over which segments are compared."""
+_SPANS = (60.0, 300.0)
+"""Seconds over which segments are compared: a new loss shows in the short one, a rare one in the long one."""
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for row in window.rows(StoragePeer).values():
         subject = f"{row.peer}/{row.service}"
-        key = (row.peer, row.service)
-        again = counter_growth(window, StoragePeer, key, ("retransmitted",), _SPAN)
-        sent = counter_growth(window, StoragePeer, key, ("segments",), _SPAN)
+        grown = [each for span in _SPANS if (each := _segments(window, row, span)) is not None]
         if row.segments is None:
             yield Unchecked("segments not counted by this kernel", subject, calm=True)
-        elif again is None or sent is None:
+            continue
+        if not grown:
             yield Unchecked("retransmissions need two samples of the same connections", subject, gap=Gap.EARLY)
-        elif sent.new < limits["segments"]:
-            said = f"{sent.new} segments in {human.duration(sent.seconds)}, {again.new} sent again"
-            yield RuledOut(subject, said)
-        elif again.new / sent.new < limits["share"]:
-            yield RuledOut(subject, f"{human.percent(again.new / sent.new)}% of segments sent again")
+            continue
+        again, sent, seconds = max(grown, key=lambda each: (each[1] >= limits["segments"], each[0] / max(each[1], 1)))
+        if sent < limits["segments"]:
+            yield RuledOut(subject, f"{sent} segments in {human.duration(seconds)}, {again} sent again")
+        elif again / sent < limits["share"]:
+            yield RuledOut(subject, f"{human.percent(again / sent)}% of segments sent again")
         else:
-            yield _finding(window, row, subject, again.new, sent.new, sent.seconds, limits)
+            yield _finding(window, row, subject, again, sent, seconds, limits)
+
+
+def _segments(window: Window, row: StoragePeer, seconds: float) -> tuple[int, int, float] | None:
+    """Return the segments sent again and all that were sent in at most `seconds`, and the seconds between them."""
+    key = (row.peer, row.service)
+    again = counter_growth(window, StoragePeer, key, ("retransmitted",), seconds)
+    sent = counter_growth(window, StoragePeer, key, ("segments",), seconds)
+    return None if again is None or sent is None else (again.new, sent.new, sent.seconds)
 
 
 def _finding(

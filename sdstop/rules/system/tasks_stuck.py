@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sdstop.analysis.tasks.stalled import GRACE, STOPS, StalledGroup, causes, stalled_groups, watched
+from sdstop.analysis.tasks.stalled import FROZEN_PLACE, GRACE, STOPS, StalledGroup, causes, stalled_groups, watched
 from sdstop.collectors.system.readings import BlockedTask, BlockedTasks, Node
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
@@ -71,7 +71,7 @@ def _finding(
     return Finding(
         severity=_severity(group, limits, done, busy, because),
         subject=group.place or SUBJECT,
-        title=f"TASKS STUCK: {count} in D state",
+        title="FILE SYSTEM FROZEN" if group.frozen else f"TASKS STUCK: {count} in D state",
         cause=fitting(f"{cause}, waiting for {_where(group)}.", f"{cause}."),
         impact=impact,
         values=(
@@ -107,6 +107,10 @@ def _severity(
 
 def _where(group: StalledGroup) -> str:
     """Return the place in words."""
+    if group.place == FROZEN_PLACE:
+        return "a file system that is frozen"
+    if group.mount is not None and group.frozen:
+        return f"the frozen {human.safe(group.mount)}"
     if group.mount is not None:
         return f"{human.safe(group.mount)} ({human.safe(group.device or group.filesystem or 'type unknown')})"
     if group.device is not None:
@@ -135,7 +139,15 @@ def _work(window: Window, group: StalledGroup, seconds: float) -> tuple[int | No
 def _advice(group: StalledGroup) -> Iterator[Advice]:
     task = group.tasks[0].task
     kind = group.filesystem or ""
-    if group.device is not None:
+    if group.frozen:
+        yield "Thaw it, unless a backup or a snapshot still runs."
+        if group.mount is not None:
+            yield run("fsfreeze", "--unfreeze", *operands(group.mount))
+        else:
+            yield run("findmnt", "-t", "ext4,xfs,btrfs,f2fs", note="mounted file systems that can be frozen")
+            yield run("fsfreeze", "--unfreeze", "MOUNTPOINT", note="ends with an error if it is not frozen")
+        yield run("journalctl", "-u", "qemu-guest-agent", note="freezes for backups of this guest")
+    elif group.device is not None:
         yield "Look for timeouts, resets and errors of the device."
         yield run("journalctl", "-k").pipe("grep", "-w", *operands(group.device))
         yield run("dmsetup", "info", "-c", note="suspended devices")

@@ -242,6 +242,17 @@ def _advice(name: str, device: BlockDevice | None, *, stacked: bool) -> Iterator
     elif kind == "aoe" or name.startswith("etherd"):
         yield run("aoe-stat", note="state of the targets")
         yield run("ip", "-s", "link", note="dropped frames")
+    elif name.startswith("nbd"):
+        yield run("ss", "-tnpo", "dport", "=", ":10809", note="connection to the server, at its usual port")
+    elif name.startswith("rbd"):
+        yield run("ceph", "health", "detail")
+        yield run("grep", "-r", ".", "/sys/kernel/debug/ceph/", "--include=osdc", note="requests in flight by OSD")
+    elif name.startswith("scini"):
+        yield run("/bin/emc/scaleio/drv_cfg", "--query_mdms", note="MDMs that the client knows")
+    elif name.startswith("loop"):
+        yield run("losetup", "-l", f"/dev/{name}", note="file behind it")
+    elif name.startswith(("vd", "xvd")):
+        yield "Check the storage of the hypervisor, which provides the disk."
     else:
         path = f"/sys/block/{name.replace('/', '!')}/device"
         yield run("cat", f"{path}/state", f"{path}/timeout", note="state; command timeout in seconds")
