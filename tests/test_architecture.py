@@ -228,7 +228,7 @@ def kept_results(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, object]]:
     for node in nodes:
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or len(node.args) < 2:
             continue
-        if node.func.attr not in {"once", "of_run"}:
+        if node.func.attr not in {"once", "of_run", "latest"}:
             continue
         run = node.func.attr == "of_run"
         key = node.args[1 if run else 0]
