@@ -226,7 +226,7 @@ def kept_results(path: Path) -> Iterator[tuple[str, object]]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or len(node.args) < 2:
             continue
-        if node.func.attr not in {"once", "of_run"}:
+        if node.func.attr not in {"once", "of_run", "latest"}:
             continue
         run = node.func.attr == "of_run"
         key = node.args[1 if run else 0]

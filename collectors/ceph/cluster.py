@@ -300,12 +300,12 @@ def _defects(said: CephStatus) -> Iterator[str]:
         yield f"num_up_osds is {said.osds_up} and num_in_osds {said.osds_in}, without a health check"
     missing = [(said.degraded, "degraded_objects"), (said.unfound, "unfound_objects")]
     yield from (f"{name} is {count}, without a health check" for count, name in missing if count > 0)
-    bad = [word for word, count in said.states.items() if count and word not in _CALM]
+    bad = [word for word, count in said.states.items() if count and word not in CALM]
     if bad:
         yield f"placement groups are {', '.join(sorted(bad))[:60]}, without a health check"
 
 
-_CALM = frozenset({
+CALM = frozenset({
     "active", "clean", "remapped", "backfilling", "backfill_wait", "backfill", "recovering", "recovery_wait",
     "scrubbing", "deep", "snaptrim", "snaptrim_wait", "repair", "creating", "activating", "forced_recovery",
     "forced_backfill", "premerge", "laggy", "wait",

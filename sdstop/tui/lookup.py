@@ -56,17 +56,23 @@ class Lookup:
         Return a glance of it that was made ahead, which is painted now; None without one.
         """
         glance = None if number is None else self._session.foreseen(self._session.timeline.place(number))
+        self._session.forget()
         with self._changed:
             self._wanted, self._found, self._shown, self._named = number, None, None, None
             self._glanced, self._painting = None if glance is None else number, glance is not None
             self._changed.notify()
         return glance
 
-    def expect(self, number: int) -> None:
-        """Make a glance of a frame that may be asked for next, before those next to the one shown. Never waits."""
+    def expect(self, number: int | None) -> None:
+        """Make a glance of a frame that may be asked for next, before those next to the one shown. Never waits.
+
+        None: no frame is expected any more.
+        """
         with self._changed:
             self._named = number
             self._changed.notify()
+        if number is None:
+            self._session.forget()
 
     def near(self, number: int) -> None:
         """Request the states next to a frame that is painted now, instead of any other. Never waits."""

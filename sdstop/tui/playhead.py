@@ -113,10 +113,12 @@ class Playhead:
         if self.session.timeline.frames:
             self._expect(self.session.timeline.taken_by(taken + 0.0005) or 0)
 
-    def expect_at(self, at: float) -> None:
-        """Look up ahead the frame that `seek` would select."""
-        if self.session.timeline.frames:
+    def expect_at(self, at: float | None) -> None:
+        """Look up ahead the frame that `seek` would select; None: none is expected any more."""
+        if at is not None and self.session.timeline.frames:
             self._expect(self.session.timeline.at(at + 0.0005))
+        elif self.lookup is not None:
+            self.lookup.expect(None)
 
     def _expect(self, index: int) -> None:
         if self.lookup is not None:

@@ -65,9 +65,9 @@ class TimeBar(Pane):
             self.at = at
 
     class Pointed(Message):
-        """Message that the mouse points to a time, in monotonic seconds."""
+        """Message that the mouse points to a time, in monotonic seconds, or None: to none any more."""
 
-        def __init__(self, at: float) -> None:
+        def __init__(self, at: float | None) -> None:
             """Create the message for a time."""
             super().__init__()
             self.at = at
@@ -181,6 +181,10 @@ class TimeBar(Pane):
             self._point(event.x)
         elif self._axis is not None:
             self.post_message(self.Pointed(self._time(event.x, self._axis)))
+
+    def on_leave(self) -> None:
+        """Announce that no click is expected."""
+        self.post_message(self.Pointed(None))
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
         """Let the mouse go."""

@@ -171,6 +171,8 @@ class TimeTravel(Shell):
                     self.seek(self.playhead.parse(answer))
                 except ValueError as error:
                     self.foot.say(str(error), bad=True)
+            else:
+                self.playhead.expect_at(None)
 
         def typed(text: str) -> None:
             with contextlib.suppress(ValueError):

@@ -330,6 +330,14 @@ def test_pressure_and_tasks(tasks: int, full: float, fires: bool) -> None:  # no
         assert value(said, "waiting") == tasks
 
 
+@pytest.mark.parametrize(
+    ("tasks", "load", "fires"), [(257, 263.0, True), (257, 600.0, False), (4, 4.1, False), (5, 4.0, False)]
+)
+def test_tasks_that_wait_while_another_one_runs(tasks: int, load: float, fires: bool) -> None:  # noqa: FBT001
+    """PSI counts a moment as full only if no task runs: one busy loop hides 257 tasks that wait."""
+    assert isinstance(pressed(tasks, 0.5, load=load).of("load"), Finding) is fires
+
+
 def test_the_fewest_of_a_minute_count() -> None:
     shown = [files([], blocked=9, full=80.0, scanned=False) for _ in range(10)]
     shown[4] = files([], blocked=4, full=80.0, scanned=False)

@@ -247,6 +247,7 @@ async def test_a_moment_that_is_typed_but_not_asked_for_changes_nothing(monkeypa
         assert await shown.press("escape") == text
         assert app.playhead.look is before
         assert app.playhead.sought is None
+        assert app.session._foreseen is None, "the samples of a minute are not kept"
         await shown.press("T")
         assert app.playhead.look is not None
         assert app.playhead.look.now.number == 299
@@ -275,6 +276,14 @@ async def test_what_the_mouse_points_to_is_looked_up_before_the_click(monkeypatc
         assert before.now.number != number
         assert painted[0] == (number, True)
         assert painted[-1] == (number, False)
+        await shown.pilot.hover(TimeBar, offset=(x + 20, 1))
+        await _foreseen(app.session)
+        await shown.pilot.hover(None, offset=(5, 5))
+        for _ in range(1000):
+            if app.session._foreseen is None:
+                break
+            await asyncio.sleep(0.01)
+        assert app.session._foreseen is None, "the samples of a minute are not kept"
 
 
 async def test_the_event_after_the_next_one_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,8 +22,8 @@ from sdstop.core.history import Window
 from sdstop.core.shell import phrase, quoted
 from sdstop.readings.cluster import Cluster, ClusterNode
 
-_WITHOUT = frozenset({"drbd", "gluster", "pacemaker"})
-"""Kinds to skip: DRBD and GlusterFS have none; Corosync's quorum depends on more than counts (two_node, qdevice)."""
+_WITHOUT = frozenset({"drbd", "gluster", "linstor", "pacemaker"})
+"""Kinds to skip: DRBD, LINSTOR and GlusterFS have none; Corosync's quorum is more than counts (two_node, qdevice)."""
 _ROLES = frozenset({"mdm", "tiebreaker", "mon"})
 
 

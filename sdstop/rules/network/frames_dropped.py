@@ -338,13 +338,13 @@ def _causes(losses: _Losses, known: Interface | None, softnet: int) -> Iterator[
 
 
 def _advice(window: Window, name: str, causes: Sequence[_Cause]) -> tuple[Advice, ...]:
-    """Return the advice on these causes; that of an interface with the same causes as before is not made again."""
-    made = window.topology.once("advice on lost frames", dict[str, tuple[tuple[_Steps, ...], tuple[Advice, ...]]])
     kinds = tuple([each.steps for each in causes])
-    known = made.get(name)
-    if known is None or known[0] != kinds:
-        known = made[name] = kinds, tuple(dict.fromkeys(step for steps in kinds for step in steps(name)))
-    return known[1]
+    return window.topology.latest(
+        "advice on lost frames",
+        name,
+        kinds,
+        lambda: tuple(dict.fromkeys(step for steps in kinds for step in steps(name))),
+    )
 
 
 def _counter_steps(name: str) -> tuple[Advice, ...]:

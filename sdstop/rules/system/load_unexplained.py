@@ -147,10 +147,12 @@ def _impact(load: _Load) -> str:
 
 
 def _is_in_d_state(load: _Load, least: float) -> bool:
-    """Return whether tasks in D state make up most of a minute's load, whether the kernel counts them as I/O or not."""
-    if load.in_d_state is None or load.load1 is None:
-        return False
-    return load.in_d_state > least and load.load1 > least and load.in_d_state >= _HALF * load.load1
+    """Return whether tasks in D state make up most of a minute's load, whether the kernel counts them as I/O or not.
+
+    The pressure is low although hundreds of tasks wait, as soon as another task runs.
+    """
+    most = max(load.waiting or 0, load.in_d_state or 0)
+    return load.load1 is not None and most > least and load.load1 > least and most >= _HALF * load.load1
 
 
 def _load(window: Window, seconds: float) -> _Load | None:

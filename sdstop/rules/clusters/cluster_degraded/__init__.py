@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from sdstop.analysis.clusters.gluster_pool import GLUSTER, pool_verdict
+from sdstop.analysis.clusters.linstor import LINSTOR, linstor_verdict
 from sdstop.analysis.clusters.manager import PACEMAKER, manager_verdict
 from sdstop.collectors.drbd.condition import FAILS, SUSPENDED, UNCONFIGURED
 from sdstop.core import format as human
@@ -335,7 +336,9 @@ _TOOLS: Mapping[str, tuple[Advice, ...]] = {
 }
 
 
-_VERDICTS: Mapping[str, Callable[[Window, Cluster], Verdict]] = {PACEMAKER: manager_verdict, GLUSTER: pool_verdict}
+_VERDICTS: Mapping[str, Callable[[Window, Cluster], Verdict]] = {
+    PACEMAKER: manager_verdict, GLUSTER: pool_verdict, LINSTOR: linstor_verdict,
+}  # fmt: skip
 """Verdicts on kinds of clusters that count no copies of data."""
 
 
