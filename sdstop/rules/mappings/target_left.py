@@ -70,7 +70,7 @@ def _affected(window: Window, row: MappedDevice) -> Sequence[Thing]:
 
 
 def _is_used(window: Window, row: MappedDevice) -> bool:
-    """Return whether somebody needs a mapping, or something is built on it, such as a cache that nobody has mounted."""
+    """Return whether a mapping has users, or another device on it, such as a cache that is not mounted."""
     thing = window.topology.named(Naming.DEV, row.device) if row.device is not None else None
     return thing is not None and bool(window.topology.affected(thing) or window.topology.above(thing))
 
