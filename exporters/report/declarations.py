@@ -110,13 +110,16 @@ class _Text:
         return f"IfPresent({text}, {given})"
 
     def _later(self, function: Any, module: str, path: str) -> str:
-        """Return the text of a function: its name, or the path to it; the first path where several lead to it."""
-        if isinstance(function, FunctionType):
+        """Return the text of a function: the path to it from a module, the first where several lead to it.
+
+        If it is of another module, it is named there, and the path is only for the case that it was moved.
+        """
+        text = f'"{module}", "{path}"'
+        if isinstance(function, FunctionType) and function.__module__ != module:
             home, name = function.__module__, function.__qualname__
             if getattr(sys.modules[home], name, None) is function:
-                return f'later("{home}", "{name}")'
-        _, text = self._paths.setdefault(id(function), (function, f'later("{module}", "{path}")'))
-        return text
+                text = f'"{home}", "{name}", {text}'
+        return self._paths.setdefault(id(function), (function, f"later({text})"))[1]
 
 
 def _named(each: type, name: str) -> str:
