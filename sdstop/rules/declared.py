@@ -517,7 +517,7 @@ DECLARED: dict[str, dict[str, Rule]] = {
             thresholds=(
                 Threshold(name='slow_wait', default=3.0, help="wait of a slow disk, as a multiple of its peers' median"),
                 Threshold(name='slow_of_three', default=4.0, help="wait of a slow disk of three, as a multiple of the longer of the others'"),
-                Threshold(name='slow_of_two', default=4.0, help="wait for writes of a slow mirror leg, as a multiple of the other leg's"),
+                Threshold(name='slow_of_two', default=4.0, help="wait for writes of a slow mirror leg or path, as a multiple of the other one's"),
                 Threshold(name='slow_far', default=8.0, help="wait of a slow disk over a minute without busy times, as a multiple of its peers' median"),
                 Threshold(name='slow_once', default=10.0, help="wait of a slow disk in a single sample, as a multiple of its peers' longest"),
                 Threshold(name='slow_service', default=2.0, help="busy time per request of a slow disk, as a multiple of its peers' median"),
@@ -543,7 +543,7 @@ DECLARED: dict[str, dict[str, Rule]] = {
             thresholds=(
                 Threshold(name='slow_wait', default=3.0, help="wait of a slow disk, as a multiple of its peers' median"),
                 Threshold(name='slow_of_three', default=4.0, help="wait of a slow disk of three, as a multiple of the longer of the others'"),
-                Threshold(name='slow_of_two', default=4.0, help="wait for writes of a slow mirror leg, as a multiple of the other leg's"),
+                Threshold(name='slow_of_two', default=4.0, help="wait for writes of a slow mirror leg or path, as a multiple of the other one's"),
                 Threshold(name='slow_far', default=8.0, help="wait of a slow disk over a minute without busy times, as a multiple of its peers' median"),
                 Threshold(name='slow_once', default=10.0, help="wait of a slow disk in a single sample, as a multiple of its peers' longest"),
                 Threshold(name='slow_service', default=2.0, help="busy time per request of a slow disk, as a multiple of its peers' median"),
@@ -862,7 +862,7 @@ DECLARED: dict[str, dict[str, Rule]] = {
     "sdstop.rules.network.frames_dropped": {
         "FRAMES_DROPPED": Rule(
             id='frames-dropped',
-            says='network interface with receive errors or drops',
+            says='network interface with receive errors or drops, TCP segments that arrive damaged',
             worst=Severity.WARNING,
             check=later("sdstop.rules.network.frames_dropped", "FRAMES_DROPPED.check"),
             needs=(Traffic,),
