@@ -3,9 +3,10 @@
     python bench/limits.py --groups 300 --osds 700 --frames 30
 
 `looked` is one look through all groups for limits, which is had every ten seconds; `read` what a second reads of the
-limited ones; `parsed` and `judged` what it takes to make rows and rates of them and to judge these, more than for the
-same node without. Every group has a limit on reads and one on writes, and all counters move, which is the worst case.
-`ceph` is to decode and judge one answer of each of Ceph's commands, which come every half or five minutes.
+limited ones; `parsed` and `judged` what it takes to make rows and rates of them and to judge these at an exporter's
+pace, more than for the same node without. Every group has a limit on reads and one on writes, and all counters move,
+which is the worst case. `ceph` is to decode and judge one answer of each of Ceph's commands, which come every half or
+five minutes.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from pathlib import Path
 from statistics import mean
 
 from sdstop.cli.command import collect_seldom
+from sdstop.cli.export import JUDGED
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.ceph.answers import DUMP, HEALTH, PERF, STATUS, TREE
 from sdstop.collectors.limits.cgroups import AGAIN, QUESTION
-from sdstop.core.diagnosis import Diagnosis, providers_of
-from sdstop.core.evidence import Evidence, Frame, command_key
-from sdstop.core.history import History
+from sdstop.core.evidence import Evidence, Frame, Origin, command_key
 from sdstop.core.recording import RecordingHost
 from sdstop.core.replay import Replay
+from sdstop.core.session import Session
 from sdstop.node import folders
 from sdstop.node.live import LiveHost
 from sdstop.readings.limit import Limit, LimitUse
@@ -96,29 +97,27 @@ def read(groups: int, times: int = 20) -> float:
 
 
 class Node:
-    """Frames of a node are replayed and judged, each step timed."""
+    """Frames of a node are replayed and judged at the pace of an exporter, each step timed."""
 
     def __init__(self) -> None:
         """Start before the first frame."""
         self.parsed: list[float] = []
         self.judged: list[float] = []
         self.rows = 0
+        self._session = Session(Origin("bench", live=True), BUILTIN, RULES, remember=0.0)
+        self._session.judge_every(JUDGED)
         self._replay = Replay(BUILTIN)
-        self._history = History(providers_of(BUILTIN))
-        self._diagnosis = Diagnosis(RULES)
 
     def second(self, number: int, items: Sequence[Evidence]) -> None:
         """Let one second pass."""
+        frame = Frame(number, 1e9 + number, float(number), tuple(items))
         began = time.process_time()
-        shot = self._replay.feed(Frame(number, 1e9 + number, float(number), tuple(items)))
-        self.rows = len(shot.rows(LimitUse) or shot.rows(Limit))
+        shot = self._replay.feed(frame)
         then = time.process_time()
-        self._history.add(shot)
-        window = self._history.window(self._replay.host.evidence)
-        assert window is not None
-        self._diagnosis.add(window)
+        self._session.feed(frame)  # parses it, too
         self.parsed.append((then - began) * 1000)
-        self.judged.append((time.process_time() - then) * 1000)
+        self.judged.append((time.process_time() - then) * 1000 - self.parsed[-1])
+        self.rows = len(shot.rows(LimitUse) or shot.rows(Limit))
 
 
 def evidence(groups: int, second: int) -> list[Evidence]:

@@ -148,7 +148,7 @@ class LocalService:
         look = session.latest
         if look is None or not exposition.ready:
             return _error("the exporter has no recent sample")
-        if look.now.monotonic - session.began < YOUNG:
+        if look.judged - session.began < YOUNG:
             return _error("the exporter has just started")
         judgement = narrowed(look.judgement, asked.rule, asked.subject, names_in(look.window.topology))
         found = verdict(session, judgement, strict=asked.strict)

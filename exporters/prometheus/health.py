@@ -178,7 +178,7 @@ class Health(Struct):
         self.since = {
             key: since for key, episode in begun if episode is not None and dated(since := _since(episode, now))
         }
-        for rule in looked(look.judgement) if dated(now.taken) else ():
+        for rule in looked(look.judgement) if look.held is None and dated(now.taken) else ():
             self.evaluated[rule] = now.taken
 
 

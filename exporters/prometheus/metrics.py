@@ -26,6 +26,7 @@ from sdstop.core.model import Label, Reading, schema
 from sdstop.core.session import Look, Session
 from sdstop.exporters.prometheus import tallies
 from sdstop.exporters.prometheus.choice import ALL, FULL, MEMBERS, VIRTUAL, Choice
+from sdstop.exporters.prometheus.demand import Demand
 from sdstop.exporters.prometheus.exposition import Heading, Told, lines
 from sdstop.exporters.prometheus.findings import OF_RULES, of_rules
 from sdstop.exporters.prometheus.headings import details, headings
@@ -143,7 +144,8 @@ class Exposition:
         self._paces = {collector.name: collector.longest_at_rest for collector in session.collectors}
         self._providers = providers_of(session.collectors)
         self._health = Health()
-        self._tallies = EventCounters(session.guard)
+        self._demand = Demand()
+        self._tallies = EventCounters(session.guard, self._demand)
         self._members = Members()
         self.clock: Callable[[], float] | None = None
         """Returns the time of the node in monotonic seconds; None: of this one, or of the newest frame of a capture."""
@@ -202,7 +204,9 @@ class Exposition:
         guard.call(
             Part.TALLY,
             "all",
-            lambda: self._tallies.observe(look.window, self._limits(), disks, look.judgement),
+            lambda: self._tallies.observe(
+                look.window, self._limits(), disks, look.judgement, held=look.held is not None
+            ),
             lambda _: None,
         )
         episodes = self.session.diagnosis.episodes
@@ -256,12 +260,12 @@ class Exposition:
 
     @property
     def age(self) -> float:
-        """Seconds since the newest judged sample of a node was taken; infinite before the first, 0 for a capture.
+        """Seconds since the sample judged last was taken; infinite before the first, 0 for a capture.
 
         A source that hangs does not make it older; a pause of the recorder does, in a capture that is played.
         """
         look = self._look
-        return math.inf if look is None else max(self._time(look) - look.now.monotonic, 0.0)
+        return math.inf if look is None else max(self._time(look) - look.judged, 0.0)
 
     @property
     def oldest(self) -> float:
@@ -281,7 +285,13 @@ class Exposition:
         `packed`: gzip-compressed. `process`: include the metrics of this process.
         """
         with self._lock:
+            self._note(part)
             return self._page(self._require(), openmetrics, packed, process, part)
+
+    def _note(self, part: PageSelection) -> None:
+        """Note that a page with the stages of data paths is asked for."""
+        if part.names is None or any(name in part for name in self._providers.get(Disk, ())):
+            self._demand.note(self._time(self._require()))
 
     def _page(self, look: Look, openmetrics: bool, packed: bool, process: bool, part: PageSelection) -> bytes:  # noqa: FBT001
         now = self._time(look)
@@ -310,6 +320,7 @@ class Exposition:
     def sampled(self) -> tuple[float, list[Told]] | None:
         """Return the Unix time of the newest sample and its metrics, from any thread; None if it is too old."""
         with self._lock:
+            self._note(WHOLE)
             return (self._require().now.taken, list(self.shown())) if self.ready else None
 
     def collect(self) -> Iterator[Metric]:
@@ -331,7 +342,7 @@ class Exposition:
         return time.monotonic() if self.session.origin.live else look.now.monotonic
 
     def _recent(self, look: Look, now: float) -> bool:
-        return not self.session.origin.live or now - look.now.monotonic <= self.oldest
+        return not self.session.origin.live or now - look.judged <= self.oldest
 
     def _fresh(self, look: Look, now: float) -> frozenset[str]:
         """Return the collectors with recent data; all successful ones of a capture, as run times may be unrecorded."""

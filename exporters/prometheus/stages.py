@@ -22,6 +22,8 @@ MOST_PATHS = 6
 """Maximum number of paths."""
 PACE = 5.0
 """Seconds after which the stages are computed again: half of the time over which their figures are means."""
+AHEAD = 2.5
+"""They are computed in this number of samples before an expected page: one can be late."""
 
 
 class PathStage(Reading, frozen=True):

@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar, cast
 from sdstop.analysis.disks.saturation import BUSY, QUEUE, depth
 from sdstop.analysis.members.column import StripeLimits
 from sdstop.analysis.members.judged_group import JudgedGroup
-from sdstop.analysis.members.peer_groups import striped_groups
+from sdstop.analysis.members.peer_groups import renewed, striped_groups
 from sdstop.analysis.members.peer_samples import is_of
 from sdstop.analysis.members.stripe import crowd
 from sdstop.analysis.rebuilds.rebuilding import rebuild_analyses
@@ -26,7 +26,8 @@ from sdstop.core.guard import Guard, Part
 from sdstop.core.history import Moment, Window
 from sdstop.core.model import Kind, Label, Metric, Name, Reading, Source, Unplaced
 from sdstop.core.snapshot import Run
-from sdstop.exporters.prometheus.stages import PACE, PathStage, path_stages
+from sdstop.exporters.prometheus.demand import Demand
+from sdstop.exporters.prometheus.stages import AHEAD, PACE, PathStage, path_stages
 from sdstop.readings.disk import DISKSTATS, Disk, DiskActivity
 from sdstop.readings.limit import Limit, LimitUse, request_weight
 from sdstop.readings.rebuild import Rebuild
@@ -149,14 +150,20 @@ Rows = dict[Hashable, Reading]
 class EventCounters:
     """Counters, and the rows of those that are shown."""
 
-    def __init__(self, guard: Guard | None = None) -> None:
-        """Start all counters at 0; a counter that raises an exception is absent from the frame."""
+    def __init__(self, guard: Guard | None = None, demand: Demand | None = None) -> None:
+        """Start all counters at 0; a counter that raises an exception is absent from the frame.
+
+        `demand` knows when pages are asked for.
+        """
+        self._demand = demand or Demand()
         self.rows: dict[type[Reading], Rows] = {family: {} for family in OF}
         self._guard = guard or Guard()
         self._totals: dict[tuple[type[Reading], Hashable], float] = {}
         self._started: float | None = None
         self._read: dict[str, float] = {}
-        self._staged = -math.inf
+        self._staged = self._seen = -math.inf
+        self._striped: Sequence[JudgedGroup] = ()
+        """Striped arrays whose pattern could be judged last."""
 
     def observe(
         self,
@@ -164,10 +171,13 @@ class EventCounters:
         limits: Mapping[str, float],
         disks: Collection[str] | None,
         judgement: Judgement = NOT_JUDGED,
+        *,
+        held: bool = False,
     ) -> None:
         """Add the newest sample to the counters; `disks` are the exported ones, None: all.
 
-        `limits` are the thresholds of the rules on striped arrays; findings of the `judgement` choose data paths.
+        `limits` are the thresholds of the rules on striped arrays; findings of the `judgement` choose data paths. If
+        the rules have not judged this sample (`held`), the arrays are those that they could judge last.
         """
         self._call((PathStage,), lambda: self._observe_paths(window, judgement))
         self._call((LimitSaturation,), lambda: self._observe_limits(window))
@@ -180,7 +190,7 @@ class EventCounters:
         last = moments[-1]
         self._started = last.started
         self._call((DiskSaturation,), lambda: self._observe_disks(window, last, disks))
-        self._call((ArrayHeat, MemberHeat), lambda: self._observe_arrays(window, last, limits))
+        self._call((ArrayHeat, MemberHeat), lambda: self._observe_arrays(window, last, limits, held=held))
 
     def _call(self, families: Sequence[type[Reading]], observe: Callable[[], None]) -> None:
         """Count some families; they are absent if that raises an exception."""
@@ -193,16 +203,20 @@ class EventCounters:
     def _observe_disks(self, window: Window, last: Moment[DiskActivity], disks: Collection[str] | None) -> None:
         self._count(DiskSaturation, _saturated(window, last, disks), window.rows(Disk))
 
-    def _observe_arrays(self, window: Window, last: Moment[DiskActivity], limits: Mapping[str, float]) -> None:
+    def _observe_arrays(
+        self, window: Window, last: Moment[DiskActivity], limits: Mapping[str, float], *, held: bool
+    ) -> None:
+        if held:
+            self._striped = [renewed(window, striped, limits) for striped in self._striped]
+        else:
+            self._striped = [
+                each for each in striped_groups(window, limits) if each.array is not None and each.verdict is not None
+            ]
         seconds = last.seconds or 0.0
         arrays: dict[Hashable, float] = {}
         members: dict[Hashable, float] = {}
-        for striped in striped_groups(window, limits):
-            if (
-                striped.array is not None
-                and striped.verdict is not None
-                and is_of(striped.seconds[-1], striped.layout, last)
-            ):
+        for striped in self._striped:
+            if striped.array is not None and striped.seconds and is_of(striped.seconds[-1], striped.layout, last):
                 hot = _hot(striped, limits)
                 arrays[striped.array.array] = seconds if hot else 0.0
                 for column in striped.columns:
@@ -222,9 +236,10 @@ class EventCounters:
         }
 
     def _observe_paths(self, window: Window, judgement: Judgement) -> None:
-        """Show the stages of data paths; computed again after PACE seconds, or after a step back."""
+        """Show the stages of data paths; computed again after PACE seconds before a page, or after a step back."""
         now = window.now.monotonic
-        if not 0 <= now - self._staged < PACE:
+        passed, step, self._seen = now - self._staged, now - self._seen, now
+        if passed < 0 or (passed >= PACE and self._demand.expects(now, AHEAD * step)):
             self._staged = now
             self.rows[PathStage] = dict(path_stages(window, judgement.every))
 

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from sdstop.exporters.web.server import FrameFeed
 
 LISTEN = ("127.0.0.1", 10042)
+JUDGED = 4.0
+"""Seconds between two judgements. Scrapes are further apart; a finding that lacks in one is not a new one (BRIDGE)."""
 
 
 OTLP_INTERVAL = "OTEL_METRIC_EXPORT_INTERVAL"
@@ -52,6 +54,7 @@ def run(options: argparse.Namespace) -> int:
             return _once(options, watch, exposition)
         if watch.sampler is not None:
             exposition.session.budget = watch.interval
+            exposition.session.judge_every(JUDGED)
             with contextlib.ExitStack() as stack:
                 recorder = _recorder(watch, exposition)
                 if recorder is not None:

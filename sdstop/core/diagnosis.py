@@ -290,6 +290,8 @@ class Diagnosis(Struct):
     members: dict[str, Episode] = field(default_factory=dict)
     folds: deque[tuple[int, Folds]] = field(default_factory=lambda: deque(maxlen=PAST))
     guard: Guard = field(default_factory=Guard)
+    is_behind: bool = False
+    """Whether the last judgement lacks rules that its time limit excluded."""
     pause: Callable[[], object] | None = None
     """Called before each rule; it may wait for something more urgent."""
     _first: int = 0
@@ -397,7 +399,8 @@ class Diagnosis(Struct):
                 done = {rules[each].id for each in found}
                 findings = [*_findings(found.values()), *(f for f in self.now.singles if f.rule not in done)]
             found[at] = _checked(window, rule, self.configured, self.guard, findings, self.policy, kept)
-        late = (at for at in range(len(rules)) if at not in found)
+        late = [at for at in range(len(rules)) if at not in found]
+        self.is_behind = bool(late)
         found |= {at: _unreached(window, rules[at], self.now, self.guard) for at in late}
         return _judgement(window, rules, [found[at] for at in range(len(rules))], self.guard, held, self.policy)
 

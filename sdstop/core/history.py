@@ -202,8 +202,9 @@ _Course = tuple[Run, Moment[Any], int]
 class DistinctRuns:
     """Distinct runs of families in the successive windows of a history, which share all but their ends."""
 
-    def __init__(self) -> None:
-        """Start without windows."""
+    def __init__(self, young: int = YOUNG) -> None:
+        """Start without windows; `young` is the number of newest snapshots that are unpacked."""
+        self._young = young
         self._since = 0
         self._known: dict[type[Reading], tuple[int, Snapshot, tuple[_Course, ...]]] = {}
         """The number of the oldest snapshot that was read, the newest one, and the runs in them."""
@@ -223,7 +224,7 @@ class DistinctRuns:
             first, at, known = oldest, -1, ()
         gone = next((at for at, each in enumerate(known) if each[2] >= self._since), len(known))
         kept = list(known[gone:])
-        unpacked = 0 if len(snapshots) - at > YOUNG else max(len(kept) - 2 * YOUNG, 0)
+        unpacked = 0 if len(snapshots) - at > self._young else max(len(kept) - 2 * self._young, 0)
         for place in range(unpacked, len(kept)):
             run, moment, number = kept[place]
             if run.tables[family] is not moment.rows:  # packed since
@@ -288,21 +289,24 @@ class History:
         past: Past | None = None,
         large: int = LARGE,
         topologies: Topologies | None = None,
+        *,
+        young: int = YOUNG,
     ) -> None:
         """Start empty; `providers` are the collectors by family.
 
         `past` is that of another history, which alone adds to it, for a history that looks back. Tables with `large`
-        rows are packed when they are old. `topologies` are those of a history of the same node.
+        rows are packed when `young` ones are newer. `topologies` are those of a history of the same node.
         """
         self._providers = providers
         self._adds = past is None
         self.past = Past() if past is None else past
         self._keep = keep
         self._large = large
+        self._young = young
         self._ring: deque[Snapshot] = deque()
         self._packed: dict[str, Sequence[tuple[Rows, Columns]]] = {}
         self.topologies = Topologies() if topologies is None else topologies.copy()
-        self._distinct = DistinctRuns()
+        self._distinct = DistinctRuns(young)
 
     def add(self, shot: Snapshot) -> None:
         """Append a snapshot, drop the ones no longer needed, and pack older ones."""
@@ -312,8 +316,8 @@ class History:
         while len(self._ring) > FEWEST and shot.monotonic - self._ring[0].monotonic > self._keep:
             self._ring.popleft()
         self._distinct.forget(self._ring[0].number)
-        if len(self._ring) > YOUNG:
-            self._age(self._ring[-1 - YOUNG], self._ring[-YOUNG])
+        if len(self._ring) > self._young:
+            self._age(self._ring[-1 - self._young], self._ring[-self._young])
         if len(self._ring) > FEWEST:
             for name, run in self._ring[-1 - FEWEST].runs.items():
                 if _BRIEF in run.memo and self._ring[-FEWEST].runs.get(name) is not run:

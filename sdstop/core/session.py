@@ -7,11 +7,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
+from math import ceil
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from sdstop.core.account import not_understood
+from sdstop.core.change import is_change
 from sdstop.core.collector import Collector, commands_of
 from sdstop.core.diagnosis import Diagnosis, Episode, Judgement, Superseded, judge, providers_of
 from sdstop.core.evidence import Evidence, Frame, Origin, slug
@@ -20,7 +22,7 @@ from sdstop.core.finding import Finding, Gap, Rule, Unchecked
 from sdstop.core.finding_order import in_order
 from sdstop.core.guard import Guard
 from sdstop.core.headline import Headline, headline
-from sdstop.core.history import KEEP, History, Window
+from sdstop.core.history import KEEP, YOUNG, History, Window
 from sdstop.core.memory import Memory, with_vanished
 from sdstop.core.pauses import Pauses
 from sdstop.core.policy import NO_POLICY, Policy
@@ -57,6 +59,13 @@ class Look(Struct, frozen=True):
     is_glance: bool = False
     """Whether the rules have not judged this window yet, which may lack its older frames: its findings are those that
     are known to be active then, at their worst."""
+    held: float | None = None
+    """When the sample was taken that the rules judged last (monotonic seconds); None: this one."""
+
+    @property
+    def judged(self) -> float:
+        """When the sample was taken that the judgement is of (monotonic seconds)."""
+        return self.now.monotonic if self.held is None else self.held
 
     @property
     def host(self) -> EvidenceHost:
@@ -101,6 +110,8 @@ class Session:
         self.rules = tuple(rules)
         self.timeline = timeline or Timeline(remember)
         self.budget = budget
+        self.pace = 0.0
+        """Seconds between two judgements, 0: every frame is judged."""
         self.guard = Guard()
         self.diagnosis = Diagnosis(rules, dict(thresholds or {}), policy, guard=self.guard)
         self.memory = Memory()
@@ -110,7 +121,7 @@ class Session:
         self.pauses = Pauses()
         self.frames_seen = 0
         self.took = 0.0
-        """Seconds that the newest frame took."""
+        """Seconds that the newest frame took that did not wait for its judgement."""
         self.listeners: list[Callable[[Look], None]] = []
         """Called with each newest state, in the thread that feeds the session."""
         self._providers = providers_of(collectors)
@@ -134,12 +145,19 @@ class Session:
     def _begun(self) -> tuple[Replay, History]:
         """Return the state before the first frame, also of a further run: counters restart with a node."""
         replay = Replay(self.collectors, known=self.origin.collectors, guard=self.guard)
-        return replay, History(self._providers, KEEP + self._at_hand, large=self._large)
+        young = YOUNG + ceil(self.pace)  # rules read all rows of the samples since they judged last
+        return replay, History(self._providers, KEEP + self._at_hand, large=self._large, young=young)
+
+    def judge_every(self, seconds: float) -> None:
+        """Judge a live node at this pace, and at once what changes but numbers. Call it before the first frame."""
+        self.pace = seconds
+        self._replay, self._history = self._begun()
 
     def feed(self, frame: Frame) -> Look:
         """Add the next frame and evaluate the window that ends with it.
 
-        A quiet frame is not evaluated: the result is that of the last one that was. The first frame always is.
+        A quiet frame is not evaluated: the result is that of the last one that was. The first frame always is. Between
+        two judgements (`pace`) the result has the new window and the last judgement; listeners do not get it.
         """
         start = time.monotonic()
         until = None if self.budget is None else start + self.budget
@@ -162,15 +180,27 @@ class Session:
             return self._head
         window = self._history.window_at(frame.number, KEEP, self._replay.host.evidence)
         assert window is not None  # noqa: S101  # a snapshot was added above
+        if self._head is not None and not self._is_due(self._head, shot):
+            self._head = replace(self._head, index=self._index, window=window, held=self._head.judged)
+            return self._head
         judgement = self.diagnosis.add(window, until, unordered=frame.unordered)
         self.memory.learn(shot, self.rules, self._providers, judgement.singles)
-        index = self.frames_seen - 1 if self.timeline.complete else len(self.timeline.frames) - 1
         host = self._replay.host
-        self._head = Look(index, window, judgement, lambda: host)
+        self._head = Look(self._index, window, judgement, lambda: host)
         for listener in self.listeners:
             listener(self._head)
         self.took = time.monotonic() - start
         return self._head
+
+    @property
+    def _index(self) -> int:
+        """Index of the newest frame in the timeline."""
+        return self.frames_seen - 1 if self.timeline.complete else len(self.timeline.frames) - 1
+
+    def _is_due(self, head: Look, shot: Snapshot) -> bool:
+        """Return whether the rules judge a new sample, with half a second of tolerance for jitter."""
+        recent = 0 <= shot.monotonic - head.judged < self.pace - 0.5
+        return not recent or self.diagnosis.is_behind or is_change(head.now, shot)
 
     def _named(self, frame: Frame) -> Frame:
         """Replace slugs of hand-made captures by the full commands, so that users can run the cited commands."""

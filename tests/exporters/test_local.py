@@ -150,6 +150,17 @@ def test_one_that_has_just_started_has_no_answer(tmp_path: Path) -> None:
         client.check(str(tmp_path / "s"), ASKED)
 
 
+def test_samples_that_wait_for_their_judgement_do_not_count(tmp_path: Path) -> None:
+    origin, frames = opened("hot-member")
+    session = Session(origin, BUILTIN, RULES, remember=None)
+    session.judge_every(4.0)
+    session.feed_all(frames[:9])
+    look = session.head()
+    assert look.judged - session.began < YOUNG <= look.now.monotonic - session.began
+    with served(session, tmp_path / "s"), pytest.raises(LocalError, match="the exporter has just started"):
+        client.check(str(tmp_path / "s"), ASKED)
+
+
 def test_one_without_recent_samples_has_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Exposition, "age", 100.0)
     session = Session(Origin("old", live=True), BUILTIN, RULES, remember=None)

@@ -16,6 +16,7 @@ from sdstop.core.session import Session
 from sdstop.exporters.prometheus import tallies
 from sdstop.exporters.prometheus.choice import DEFAULT
 from sdstop.exporters.prometheus.metrics import Exposition
+from sdstop.exporters.prometheus.page import PageSelection
 from sdstop.exporters.prometheus.stages import MOST_PATHS, PACE, PathStage, path_stages
 from sdstop.rules import RULES
 from tests.exporters.page import samples
@@ -105,6 +106,26 @@ def test_they_are_computed_again_after_five_seconds(monkeypatch: pytest.MonkeyPa
     for at, frame in enumerate(frames[:12]):
         exposition.feed(replace(frame, monotonic=100.0 + at))
     assert asked == [100.0, 100.0 + PACE, 100.0 + 2 * PACE]
+
+
+def test_they_are_computed_shortly_before_a_page_that_is_expected(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[float] = []
+
+    def noted(window: Window, _: object) -> dict[Hashable, PathStage]:
+        made.append(window.now.monotonic)
+        return {}
+
+    monkeypatch.setattr(tallies, "path_stages", noted)
+    origin, frames = opened("md-rebuild-running")
+    exposition = Exposition(Session(origin, BUILTIN, RULES))
+    for at, frame in enumerate(frames[:60]):
+        exposition.feed(replace(frame, monotonic=100.0 + at))
+        if at in {0, 15, 30}:
+            exposition.page()
+        if at in {20, 21}:
+            exposition.page(part=PageSelection(frozenset({"findings"})))
+    # The next page after 30 is expected at 45, and then overdue: it can be any of the next seconds.
+    assert made == [100.0, 105.0, 110.0, 115.0, 128.0, 143.0, 148.0, 153.0, 158.0]
 
 
 def test_an_error_costs_these_series_alone(monkeypatch: pytest.MonkeyPatch) -> None:

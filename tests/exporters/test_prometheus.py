@@ -8,6 +8,7 @@ import re
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from prometheus_client.utils import floatToGoString
 
 from sdstop.collectors import BUILTIN
 from sdstop.core.config_error import ConfigError
+from sdstop.core.diagnosis import Diagnosis
 from sdstop.core.evidence import Evidence, Outcome, RunMark
 from sdstop.core.model import Metric, schema
 from sdstop.core.session import Session
@@ -400,6 +402,36 @@ def test_old_rows_leave_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     assert found["sdstop_collector_success", "collector=meters"] == 1
     assert not page.ready
+
+
+def test_samples_that_wait_for_their_judgement_are_shown_and_do_not_make_it_younger(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [1.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    page = exposed(live=True)
+    page.session.judge_every(4.0)
+    key = ("sdstop_meter_count_total", "name=a", "room=r")
+    for at in range(1, 6):
+        now[0] = float(at)
+        page.feed(frame(at, [Meter("a", count=at)]))
+        assert samples(page.page())[key] == at
+        assert page.age == max(at - 2, 0)  # the second one has the first rates
+    monkeypatch.setattr(Diagnosis, "add", lambda *_, **__: 1 / 0)
+    for at in range(6, int(OLD) + 4):
+        now[0] = float(at)
+        with suppress(ZeroDivisionError):
+            page.feed(frame(at, [Meter("a", count=at)]))
+        assert page.ready is (at <= OLD + 2)
+
+
+def test_seconds_of_findings_are_counted_between_judgements() -> None:
+    page = exposed()
+    page.session.judge_every(4.0)
+    for at in range(1, 12):
+        page.feed(frame(at, [Meter("a", level=2.0, mood=Mood.LOUD)]))
+    found = samples(page.page())
+    assert [spent for key, spent in found.items() if key[0] == "sdstop_finding_seconds_total"] == [10]
 
 
 def test_a_page_is_made_once_for_each_frame_and_form() -> None:

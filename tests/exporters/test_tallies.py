@@ -67,6 +67,20 @@ def test_even_load_is_no_heat() -> None:
     assert seconds("vm-md-raid5-even", "sdstop_array_hot_seconds_total")[""] == 0
 
 
+@pytest.mark.parametrize("story", ["clone-convoy", "hot-member", "busy-but-healthy", "slow-member"])
+def test_seconds_between_judgements_count(story: str) -> None:
+    origin, frames = opened(story)
+    page = Exposition(Session(origin, BUILTIN, RULES), BUILTIN, DEFAULT)
+    page.session.judge_every(4.0)
+    for frame in frames:
+        page.feed(frame)
+    text = page.page(process=False).decode()
+    for metric, missed in (("array_hot", 1), ("disk_saturated", 0)):  # until the first judgement of the pattern
+        pattern = rf"(?m)^sdstop_{metric}_seconds_total\{{.*\}} (\S+)$"
+        found, every = (sum(map(float, re.findall(pattern, each))) for each in (text, page_of(story)))
+        assert every - missed <= found <= every
+
+
 def test_where_nothing_can_be_judged_there_is_no_counter() -> None:
     assert seconds("md-rebuild-running", "sdstop_array_hot_seconds_total") == {}
     assert "sdstop_array_hot_seconds_total" not in page_of("aoe-initiator")

@@ -91,6 +91,12 @@ def striped_groups(window: Window, limits: Mapping[str, float]) -> list[JudgedGr
     return [judged for judged in judged_groups(window, limits) if judged.striped]
 
 
+def renewed(window: Window, judged: JudgedGroup, limits: Mapping[str, float]) -> JudgedGroup:
+    """Return a group judged in an older window with the last seconds of this one; its verdict stays."""
+    moments = recent(window, SECONDS, _chosen(limits).seconds)
+    return replace(judged, seconds=seconds_of(judged.layout, moments))
+
+
 def spread_groups(window: Window, limits: Mapping[str, float]) -> list[JudgedGroup]:
     """Return the judged groups over which requests are spread in turn."""
     return [judged for judged in judged_groups(window, limits) if judged.kind in _SPREAD]
