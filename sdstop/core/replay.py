@@ -294,7 +294,7 @@ class Replay:
 
 
 def _parts_of(collector: Collector) -> dict[str, Callable[[bytes], Hashable]]:
-    """Return what a collector uses of some evidence, by key."""
+    """Return the functions that take the part that a collector uses from evidence, by key."""
     needs = (need for need in collector.needs if isinstance(need, Need))
     return {need.what: need.part for need in needs if need.part is not None}
 
