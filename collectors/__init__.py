@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from importlib import import_module
 
 from sdstop.core.collector import Collector
+from sdstop.core.later import indexed
 
 SOURCES = (
     "system.node",
@@ -122,8 +123,7 @@ def written(module: str) -> dict[str, Collector]:
 
 def _defined(module: str) -> Iterable[Collector]:
     """Return the collectors of a module, which is imported later if it is in the index."""
-    index: dict[str, dict[str, Collector]] = import_module("sdstop.collectors.declared").DECLARED
-    return (index.get(f"sdstop.collectors.{module}") or written(module)).values()
+    return (indexed("sdstop.collectors.declared").get(f"sdstop.collectors.{module}") or written(module)).values()
 
 
 BUILTIN: tuple[Collector, ...]

@@ -38,12 +38,13 @@ def room_of(path: Path) -> str:
 
 
 class Source(NamedTuple):
-    """What is asked about a file: the rooms that it imports, and whether it does what only some may do."""
+    """What is asked about a file: imported rooms, whether it does what only some may do, and results that it keeps."""
 
     imports: frozenset[str]
     catches_all: bool
     reads_links: bool
     walks: bool
+    kept: tuple[tuple[str, object], ...]
 
 
 @functools.cache
@@ -55,7 +56,8 @@ def sources() -> dict[Path, Source]:
             if path != PACKAGE / "__init__.py":
                 nodes = [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
                 caught = any(True for _ in broad_handlers(nodes))
-                found[path] = Source(frozenset(imports(nodes)), caught, reads_links(nodes), walks(nodes))
+                kept = tuple(kept_results(nodes))
+                found[path] = Source(frozenset(imports(nodes)), caught, reads_links(nodes), walks(nodes), kept)
     return found
 
 
@@ -221,12 +223,12 @@ def test_a_walk_is_recognized(code: str, read: bool, walked: bool) -> None:  # n
     assert (reads_links(nodes), walks(nodes)) == (read, walked)
 
 
-def kept_results(path: Path) -> Iterator[tuple[str, object]]:
+def kept_results(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, object]]:
     """Yield what a result is kept with (run of a family, window, topology), and the words that it is kept under."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes:
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or len(node.args) < 2:
             continue
-        if node.func.attr not in {"once", "of_run"}:
+        if node.func.attr not in {"once", "of_run", "latest"}:
             continue
         run = node.func.attr == "of_run"
         key = node.args[1 if run else 0]
@@ -237,10 +239,9 @@ def kept_results(path: Path) -> Iterator[tuple[str, object]]:
 
 def test_no_two_results_are_kept_under_the_same_words() -> None:
     """Rules and views share these caches: one would get the other's result."""
-    places = [*PACKAGE.rglob("*.py"), *(ROOT / "collectors").rglob("*.py"), *(ROOT / "exporters").rglob("*.py")]
     found: dict[tuple[str, object], set[Path]] = {}
-    for path in {path.resolve() for path in places}:
-        for kept in kept_results(path):
+    for path, source in sources().items():
+        for kept in source.kept:
             assert path not in found.setdefault(kept, set()), (kept, path)
             found[kept].add(path)
     assert len(found) > 80

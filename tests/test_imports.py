@@ -22,7 +22,7 @@ import sdstop.rules
 from sdstop.core.absence import IfPresent
 from sdstop.core.collector import Collector
 from sdstop.core.finding import NodeRule, Rule
-from sdstop.core.later import Later
+from sdstop.core.later import Later, indexed
 
 
 @pytest.mark.parametrize(
@@ -153,6 +153,62 @@ def test_the_index_has_every_source_as_it_is_written(module: str) -> None:
         [indexed] = [collector for collector in sdstop.collectors.BUILTIN if collector.name == written.name]
         assert imported(indexed) == written
         assert isinstance(indexed.read, IfPresent)
+
+
+def functions_of(value: Any) -> Iterator[Later]:
+    """Yield the functions of a value of an index."""
+    if isinstance(value, Later):
+        yield value
+    elif isinstance(value, IfPresent):
+        yield value._function
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from functions_of(each)
+    elif isinstance(value, Struct):
+        for name in value.__struct_fields__:
+            yield from functions_of(getattr(value, name))
+
+
+def test_a_function_of_an_index_that_was_moved_or_renamed_is_found_by_its_declaration() -> None:
+    declared = (*sdstop.collectors.BUILTIN, *sdstop.rules.RULES)
+    elsewhere = {f for each in declared for f in functions_of(each) if f._declared}
+    assert len(elsewhere) > 20  # functions of other modules than their declarations
+    for function in elsewhere:
+        for moved in (Later("sdstop.gone", function.path, *function._declared),
+                      Later(function.module, "gone", *function._declared)):  # fmt: skip
+            assert moved.imported() is function.imported()
+    with pytest.raises(ModuleNotFoundError):
+        Later("sdstop.gone", "read").imported()
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["from sdstop.collectors.aoe.gone import AoeExport", "from sdstop.collectors.aoe.readings import Gone",
+     "from sdstop.core.collector import Collector\nCollector(gone=1)", "import sdstop\nsdstop.gone",
+     "<<<<<<< HEAD"],
+)  # fmt: skip
+def test_an_index_that_names_what_was_renamed_is_not_used(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "outdated_index.py").write_text(f"{line}\nDECLARED = {{'a': {{}}}}\n")
+    assert indexed.__wrapped__("outdated_index") == {}
+    (tmp_path / "current_index.py").write_text("DECLARED = {'a': {}}\n")
+    assert indexed.__wrapped__("current_index") == {"a": {}}
+    monkeypatch.delitem(sys.modules, "current_index")
+
+
+def test_without_an_index_every_source_and_rule_is_imported() -> None:
+    code = """
+import sys
+sys.modules["sdstop.collectors.declared"] = sys.modules["sdstop.rules.declared"] = None
+from sdstop.collectors import BUILTIN
+from sdstop.rules import RULES
+print(len(BUILTIN), len(RULES), type(BUILTIN[0].read).__name__, type(RULES[0].check).__name__)
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    many = f"{len(sdstop.collectors.BUILTIN)} {len(sdstop.rules.RULES)} function function\n"
+    assert (result.returncode, result.stdout, result.stderr) == (0, many, "")
 
 
 def imported(value: Any) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import sys
+from collections.abc import Mapping
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
@@ -17,12 +18,16 @@ from typing import Any
 class Later:
     """Function in a module: called like it, and imported by the first call."""
 
-    __slots__ = ("_function", "module", "path")
+    __slots__ = ("_declared", "_function", "module", "path")
 
-    def __init__(self, module: str, path: str) -> None:
-        """Name the function; `path` leads to it from the module: `ARRAY_DEGRADED.check`, `MAPS.needs[0].keep`."""
+    def __init__(self, module: str, path: str, *declared: str) -> None:
+        """Name the function; `path` leads to it from the module: `ARRAY_DEGRADED.check`, `MAPS.needs[0].keep`.
+
+        `declared`: module and path of a declaration that has it, for a function that was moved or renamed since.
+        """
         self.module = module
         self.path = path
+        self._declared = declared
         self._function: Any = None
 
     def __call__(self, *given: Any, **named: Any) -> Any:
@@ -34,19 +39,42 @@ class Later:
 
     def __repr__(self) -> str:
         """Return the module and the path."""
-        return f"later({self.module!r}, {self.path!r})"
+        return f"later({', '.join(map(repr, (self.module, self.path, *self._declared)))})"
 
     def imported(self) -> Any:
         """Import the module and return the function. Raises ImportError, also if sdstop was replaced on disk."""
         if self.module not in sys.modules and _installation() != _AT_START:
             raise ImportError(REPLACED)
-        found: Any = import_module(self.module)
-        for part in self.path.split("."):
-            name, *places = part.replace("]", "").split("[")
-            found = attrgetter(name)(found)
-            for place in places:
-                found = found[int(place)]
-        return found
+        try:
+            return _found(self.module, self.path)
+        except (ImportError, AttributeError):
+            if not self._declared:
+                raise
+            return _found(*self._declared)
+
+
+def _found(module: str, path: str) -> Any:
+    found: Any = import_module(module)
+    for part in path.split("."):
+        name, *places = part.replace("]", "").split("[")
+        found = attrgetter(name)(found)
+        for place in places:
+            found = found[int(place)]
+    return found
+
+
+@functools.cache
+def indexed(index: str) -> Mapping[str, Mapping[str, Any]]:
+    """Return the declarations in an index, a module, by their modules and names.
+
+    One that names classes or fields that were renamed since, or has two sides of a merge, counts as empty: all
+    declarations are then imported.
+    """
+    try:
+        found: Mapping[str, Mapping[str, Any]] = import_module(index).DECLARED
+    except (ImportError, AttributeError, TypeError, SyntaxError):
+        return {}
+    return found
 
 
 REPLACED = "sdstop was upgraded or removed since this process started; restart it"

@@ -53,6 +53,18 @@ class Topology:
             found = self._memo[key] = make()
         return found
 
+    def latest(self, key: Hashable, name: str, basis: object, make: Callable[[], T]) -> T:
+        """Return the result of `make` for a thing, made again when its `basis` is another: the newest one is kept.
+
+        For advice, of which thousands of findings have the same in each frame.
+        """
+        kept = self.once(("latest", key), dict[str, tuple[object, Any]])
+        known = kept.get(name)
+        if known is None or known[0] != basis:
+            known = kept[name] = basis, make()
+        found: T = known[1]
+        return found
+
     def find(self, name: str, kinds: Iterable[ThingKind] = ()) -> Thing | None:
         """Return the thing with a name, or of a finding's subject; None if it is unknown.
 

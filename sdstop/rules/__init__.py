@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from sdstop.core.finding import NodeRule, Rule
-from sdstop.rules.declared import DECLARED
+from sdstop.core.later import indexed
 
 ORDER = (
     "arrays.array_degraded",
@@ -135,7 +135,8 @@ def written(module: str) -> Rule:
 
 def _rule(module: str) -> Rule:
     """Return a rule whose module is imported when it first has something to judge, or now if the index lacks it."""
-    return DECLARED.get(f"sdstop.rules.{module}", {}).get(_name(module)) or written(module)
+    found = indexed("sdstop.rules.declared").get(f"sdstop.rules.{module}", {})
+    return found.get(_name(module)) or written(module)
 
 
 def _name(module: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping
+from itertools import count
 from typing import Annotated, Any, ClassVar
 
 import pytest
@@ -387,6 +388,17 @@ def test_the_graph_is_built_again_only_when_what_is_named_changes() -> None:
     assert of(row(Disk, device="sda", major=8, minor=0, reads=5), Drive("sda")) is first
     assert of(row(Disk, device="sda", major=8, minor=0), Drive("sda", shelf="box")) is not first
     assert every.of({}).things == ()
+
+
+def test_the_latest_result_for_a_thing_is_kept_while_its_basis_is_the_same() -> None:
+    topology, numbers = graph(Drive("sda")), count(1)
+
+    def result(key: str, name: str, basis: int) -> int:
+        return topology.latest(key, name, basis, lambda: next(numbers))
+
+    assert [result("advice", "a", 1), result("advice", "b", 1), result("advice", "a", 1)] == [1, 2, 1]
+    assert [result("advice", "a", 2), result("advice", "a", 1), result("advice", "b", 1)] == [3, 4, 2]
+    assert result("other", "a", 1) == 5
 
 
 def test_windows_of_one_history_share_the_graph_and_that_of_a_source_that_fails_stays() -> None:

@@ -329,6 +329,6 @@ def test_writes_that_stand_for_less_than_ten_seconds_are_no_finding(seconds: int
      ("loop0", "losetup -l /dev/loop0"), ("vda", "hypervisor"), ("scinia", "drv_cfg")],
 )  # fmt: skip
 def test_advice_fits_the_kind_of_device(name: str, command: str) -> None:
-    said = " ".join(map(str, _advice(name, None, stacked=False)))
+    said = " ".join(map(str, _advice(name, "", stacked=False)))
     assert command in said
     assert ("smartctl" in said) is (name == "sda")

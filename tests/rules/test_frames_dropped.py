@@ -264,3 +264,28 @@ def test_damaged_frames_that_grow_are_a_finding(name: str) -> None:
 @pytest.mark.parametrize("name", ["rx_discards_phy", "tx_pause", "rx_missed_errors", "rx_crc_errors_total_of_queue"])
 def test_other_counters_of_drivers_are_not_judged(name: str) -> None:
     assert not [each for each in counted(100, 500, name=name).all if isinstance(each, Finding)]
+
+
+@pytest.mark.parametrize(("bad", "fires"), [(0, False), (9, False), (99, False), (101, True)])
+def test_segments_that_arrive_damaged_in_whole_frames(bad: int, fires: bool) -> None:  # noqa: FBT001  # a table
+    """A switch with bad memory: no frame has a wrong CRC, as each port writes a new one."""
+    shown: list[tuple[float, Files]] = []
+    for t in range(0, 61, 10):
+        counts = f"Tcp: InSegs InCsumErrors\nTcp: {1_000_000 * t // 60} {7 + bad * t // 60}\n"
+        nic = Nic("eth0", 1500, "physical", rx_packets=t * 20_000, tx_packets=t * 20_000, counters={})
+        shown.append((float(t), files(nic, more={"/proc/net/snmp": counts})))
+    said = Judged((NETWORK, INTERFACES, TCP), [FRAMES_DROPPED], shown)
+    found = [each for each in said.all if isinstance(each, Finding)]
+    assert [(each.subject, each.title) for each in found] == ([("tcp", "TCP SEGMENTS DAMAGED")] if fires else [])
+    if fires:
+        assert value(said.finding("tcp"), "bad") == bad
+
+
+def test_old_checksum_errors_are_past() -> None:
+    shown: list[tuple[float, Files]] = [
+        (float(t), files(Nic("eth0", 1500, "physical", rx_packets=t, tx_packets=t, counters={}),
+                         more={"/proc/net/snmp": f"Tcp: InSegs InCsumErrors\nTcp: {t * 900} 4711\n"}))
+        for t in range(0, 61, 10)
+    ]  # fmt: skip
+    said = Judged((NETWORK, INTERFACES, TCP), [FRAMES_DROPPED], shown)
+    assert not any(isinstance(each, Finding) for each in said.all)

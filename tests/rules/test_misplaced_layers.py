@@ -166,6 +166,17 @@ def test_an_error_target_below_a_mount_is_critical() -> None:
     assert said.finding("data").severity is Severity.CRITICAL
 
 
+def test_an_error_target_below_another_mapping_is_critical() -> None:
+    """A cache whose fast device fails all requests, without a mount."""
+    more = {"list:/sys/block": "dm-0\ndm-1\nsda", "/sys/block/dm-1/dev": "253:1",
+            "list:/sys/block/dm-1": "dm\ndev\nslaves",
+            "/sys/block/dm-1/dm/name": "vol", "link:/sys/block/dm-1/slaves/dm-0": "../../dm-0",
+            "list:/sys/block/dm-1/slaves": "dm-0"}  # fmt: skip
+    said = tables("data: 0 100 error \nvol: 0 100 linear 253:0 0\n",
+                  **more, **{command_key(INFO): "data:253:0:L--w:1:1:0:\nvol:253:1:L--w:0:1:0:\n"})  # fmt: skip
+    assert said.finding("data").severity is Severity.CRITICAL
+
+
 def test_a_target_that_discards_writes_matters_below_a_mount() -> None:
     mount = {"/proc/self/mounts": "/dev/mapper/data /srv ext4 rw\n"}
     assert tables("data: 0 100 zero \n", **mount).finding("data").title == "TEST TARGET: zero"

@@ -83,7 +83,7 @@ def test_near_the_threshold(kind: str, times: float, is_found: bool) -> None:  #
     assert {severity for _, severity, _ in found(session)} == ({"warning"} if is_found else set())
 
 
-@pytest.mark.parametrize("kind", ["mirror of md", "ZFS mirror"])
+@pytest.mark.parametrize("kind", ["mirror of md", "ZFS mirror", "multipath"])
 @pytest.mark.parametrize(("times", "is_found"), [(3.8, False), (4.2, True)])
 def test_one_of_two_legs_needs_four_times_the_other_s_wait(kind: str, times: float, is_found: bool) -> None:  # noqa: FBT001
     two = DISKS[:2]
@@ -115,7 +115,7 @@ def test_a_leg_that_serves_all_reads_is_not_slow() -> None:
     assert found(judged(peers.shown(node("mirror of md", DISKS[:2]), DISKS[:2], load, seconds=70))) == set()
 
 
-@pytest.mark.parametrize("kind", ["mirror of md", "ZFS mirror"])
+@pytest.mark.parametrize("kind", ["mirror of md", "ZFS mirror", "multipath"])
 @pytest.mark.parametrize(
     ("work", "rate", "is_found"), [(22.0, 20.0, True), (18.0, 20.0, False), (22.0, 44.0, True), (22.0, 46.0, False)]
 )

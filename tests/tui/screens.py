@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import inspect
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from types import CodeType, FunctionType
 from typing import Any
 from unittest import mock
 
 from rich.segment import Segment
 from rich.style import Style
-from textual import events
+from textual import _callback, events
 from textual._compositor import Compositor
 from textual._context import active_app, active_message_pump
 from textual.app import App
@@ -23,6 +25,8 @@ from textual.css.model import RuleSet
 from textual.css.parse import parse
 from textual.css.tokenize import tokenize_values
 from textual.dom import DOMNode
+from textual.message import Message
+from textual.message_pump import MessagePump
 from textual.pilot import Pilot
 from textual.screen import Screen as TextualScreen
 from textual.strip import Strip
@@ -106,6 +110,53 @@ def _cache_of(strip: Strip, name: str) -> Any:
 
 _strips: Any = Strip
 _strips.__init__, _strips.__getattr__ = _made, _cache_of
+
+_signed: Any = _callback
+
+
+@functools.cache
+def _parameters_of(code: CodeType) -> int:
+    varied = bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
+    return code.co_argcount + code.co_kwonlyargcount + varied
+
+
+def _count(function: Any, signed: Callable[[Any], int] = _signed._count_parameters) -> int:
+    """Return how many parameters a callback has; most are functions that are made anew for each call."""
+    plain = isinstance(function, FunctionType) and not hasattr(function, "__wrapped__")
+    return _parameters_of(function.__code__) if plain else signed(function)
+
+
+_signed._count_parameters = _count
+
+_Handler = tuple[type, Any]
+
+
+@functools.cache
+def _handlers(kind: type, name: str) -> tuple[_Handler, ...] | None:
+    """Return the methods that a class and its bases have for a message; None if any of them chooses by a selector."""
+    bases = [vars(each) for each in kind.__mro__]
+    if any(base.get("_decorated_handlers") for base in bases):
+        return None
+    found = zip(kind.__mro__, (base.get(f"_{name}") or base.get(name) for base in bases), strict=True)
+    return tuple((each, method) for each, method in found if method is not None and not hasattr(method, "_textual_on"))
+
+
+def _dispatched(
+    pump: MessagePump, name: str, message: Message, sought: Any = MessagePump._get_dispatch_methods
+) -> Iterator[_Handler]:
+    """Yield the handlers of a message: a start asks for them 565 times, and Textual asks each base of a widget."""
+    handlers = _handlers(type(pump), name)
+    if handlers is None:
+        yield from sought(pump, name, message)
+        return
+    for each, method in handlers:
+        if message._no_default_action:
+            break
+        yield each, method.__get__(pump, each)
+
+
+_pumps: Any = MessagePump
+_pumps._get_dispatch_methods = _dispatched
 
 _composed = Compositor.render_update
 

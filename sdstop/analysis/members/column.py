@@ -239,7 +239,7 @@ class StripeLimits(Struct, frozen=True):
     slow_of_three: float = 4.0
     """Wait of a slow disk with only two peers, as a multiple of the longer of their waits."""
     slow_of_two: float = 4.0
-    """Wait for writes of a slow mirror leg, as a multiple of the other leg's."""
+    """Wait for writes of a slow mirror leg or path, as a multiple of the other one's, of two."""
     slow_far: float = 8.0
     """Wait of a slow disk whose busy time proves nothing, as a multiple of the median of its peers, over a minute."""
     slow_sudden: float = 20.0
@@ -285,7 +285,7 @@ _HELP = {
     "equal_ios": ("ratio below which a member's share of I/O equals its peers'", ""),
     "slow_wait": ("wait of a slow disk, as a multiple of its peers' median", ""),
     "slow_of_three": ("wait of a slow disk of three, as a multiple of the longer of the others'", ""),
-    "slow_of_two": ("wait for writes of a slow mirror leg, as a multiple of the other leg's", ""),
+    "slow_of_two": ("wait for writes of a slow mirror leg or path, as a multiple of the other one's", ""),
     "slow_far": ("wait of a slow disk over a minute without busy times, as a multiple of its peers' median", ""),
     "slow_once": ("wait of a slow disk in a single sample, as a multiple of its peers' longest", ""),
     "slow_service": ("busy time per request of a slow disk, as a multiple of its peers' median", ""),

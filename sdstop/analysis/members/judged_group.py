@@ -96,9 +96,11 @@ class JudgedGroup(Struct, frozen=True):
 
     @property
     def mirrored(self) -> bool:
-        """Whether all members carry the same writes, so that one of two can be called slow."""
+        """Whether all members carry the same writes, or those of one device in turn: one of two can be called slow."""
         if self.group is None:
             return False
+        if self.kind is GroupKind.PATHS:
+            return len(self.group.members) == 2
         pair = self.kind is GroupKind.LEAVES and self.group.traits.layout == "mirror" and len(self.group.members) == 2
         return self.kind is GroupKind.LEGS or pair
 

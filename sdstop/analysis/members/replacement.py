@@ -32,7 +32,10 @@ def _checks(judged: JudgedGroup, laggard: Laggard) -> Iterator[Advice]:
     disk = laggard.device
     if judged.kind is GroupKind.PATHS:
         yield "Check the path for link loss and resets; compare the errors of the ports."
-        yield run("multipath", "-ll", note="state and policy of the paths")
+        if disk.startswith("nvme"):
+            yield run("nvme", "list-subsys", note="state and address of the paths")
+        else:
+            yield run("multipath", "-ll", note="state and policy of the paths")
         yield run("journalctl", "-k").pipe("grep", "-w", *operands(disk))
     elif judged.kind is GroupKind.DEVICES and _is_osd(laggard):
         yield "Check the disk behind the OSD."

@@ -69,6 +69,12 @@ def _affected(window: Window, row: MappedDevice) -> Sequence[Thing]:
     return window.topology.affected(thing) if thing is not None else ()
 
 
+def _is_used(window: Window, row: MappedDevice) -> bool:
+    """Return whether a mapping has users, or another device on it, such as a cache that is not mounted."""
+    thing = window.topology.named(Naming.DEV, row.device) if row.device is not None else None
+    return thing is not None and bool(window.topology.affected(thing) or window.topology.above(thing))
+
+
 def _stopped(window: Window, row: MappedDevice, state: MappedTarget) -> Finding:
     failed = state.state == FAILED
     return Finding(
@@ -97,7 +103,7 @@ def _finding(window: Window, row: MappedDevice, target: str, whole: bool) -> Fin
     part = "All" if whole else "A part"
     fails = target == _ERROR
     return Finding(
-        severity=Severity.CRITICAL if affected and fails else Severity.WARNING,
+        severity=Severity.CRITICAL if fails and _is_used(window, row) else Severity.WARNING,
         subject=row.mapping,
         title="ERROR TARGET: requests fail" if fails else f"TEST TARGET: {target}",
         cause=f"{part} of the mapping has the target {target}{'' if fails else ': ' + _TESTS[target]}.",

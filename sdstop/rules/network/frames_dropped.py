@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from sdstop.collectors.network.path_readings import Softnet
+from sdstop.collectors.network.path_readings import Softnet, Tcp
 from sdstop.collectors.network.readings import STATISTICS, BondSlave, Interface, InterfaceFault, Traffic
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
@@ -16,6 +16,7 @@ from sdstop.core.columns import values_of
 from sdstop.core.expression import expression
 from sdstop.core.finding import (
     Covers,
+    Damage,
     Finding,
     Gap,
     Limits,
@@ -94,6 +95,47 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield Unchecked("counters were reset", row.interface)
         else:
             yield from _judge(window, losses, known, softnet, limits)
+    yield from _damaged_segments(recent, limits)
+
+
+def _damaged_segments(window: Window, limits: Limits) -> Iterator[Finding]:
+    """Yield a finding about TCP segments whose checksum is wrong although their frames were whole.
+
+    A card drops the frames that a link damaged. These were damaged elsewhere: in the memory of a switch or a node.
+    """
+    moments = [moment for moment in window.moments(Tcp) if moment.rows]
+    if len(moments) < 2:
+        return
+    first, last = (next(iter(moment.rows.values())) for moment in (moments[0], moments[-1]))
+    bad, passed = _step(first.checksum_errors, last.checksum_errors), _step(first.in_segments, last.in_segments)
+    if bad is None or passed is None or not _beyond(bad, passed, limits):
+        return
+    yield Finding(
+        severity=Severity.WARNING,
+        subject="tcp",
+        title="TCP SEGMENTS DAMAGED",
+        cause=f"{human.number(bad)} of {human.number(passed + bad)} segments had a wrong checksum.",
+        impact="Each is sent again; 1 of 65,536 passes the checksum with altered data.",
+        values=(
+            Value("share", "damaged segments", _ratio(bad, passed), "ratio", above=limits["ratio"]),
+            Value("bad", "damaged segments, number", bad, "", above=limits["count"]),
+            Value("seconds", "time", moments[-1].started - moments[0].started, "seconds"),
+        ),
+        evidence=cites(window.cite(last)),
+        advice=(
+            "Find the switch, card or node that alters data: compare peers by path.",
+            run("nstat", "-az", "TcpInCsumErrors", note="on the other nodes, too"),
+            "Use data digests (iSCSI, NVMe over TCP) until it is found.",
+        ),
+        refuted_by="the same InCsumErrors in two outputs of nstat -az under load",
+        harmless_if="the segments are from outside the storage network",
+        damage=Damage.DATA,
+    )
+
+
+def _step(before: int | None, after: int | None) -> int | None:
+    """Return the growth of a counter, None if it is unknown or was reset."""
+    return None if before is None or after is None or after < before else after - before
 
 
 _DAMAGED = expression(r"(?:rx_|port\.rx_)?(?:crc_errors|crc_errors_phy|fcs_errors|symbol_err_phy|fcs_err)|rx_crc")
@@ -338,13 +380,13 @@ def _causes(losses: _Losses, known: Interface | None, softnet: int) -> Iterator[
 
 
 def _advice(window: Window, name: str, causes: Sequence[_Cause]) -> tuple[Advice, ...]:
-    """Return the advice on these causes; that of an interface with the same causes as before is not made again."""
-    made = window.topology.once("advice on lost frames", dict[str, tuple[tuple[_Steps, ...], tuple[Advice, ...]]])
     kinds = tuple([each.steps for each in causes])
-    known = made.get(name)
-    if known is None or known[0] != kinds:
-        known = made[name] = kinds, tuple(dict.fromkeys(step for steps in kinds for step in steps(name)))
-    return known[1]
+    return window.topology.latest(
+        "advice on lost frames",
+        name,
+        kinds,
+        lambda: tuple(dict.fromkeys(step for steps in kinds for step in steps(name))),
+    )
 
 
 def _counter_steps(name: str) -> tuple[Advice, ...]:
@@ -427,7 +469,7 @@ _MEANINGS: tuple[tuple[tuple[str, ...], str, _Steps], ...] = (
 
 FRAMES_DROPPED = Rule(
     "frames-dropped",
-    "network interface with receive errors or drops",
+    "network interface with receive errors or drops, TCP segments that arrive damaged",
     Severity.WARNING,
     _check,
     (Traffic,),

@@ -134,6 +134,7 @@ def _hung(window: Window, silence: Stall, limits: Limits, hung: Container[str], 
     linked = name in node.stacked
     stacked = linked or STACKED.fullmatch(name) is not None
     waking = not silence.worked and silence.seconds < limits["timeout"] and device is not None and device.rotational
+    kind = device.kind if device is not None else ""
     waiting, kernel = node.waiting(silence), node.kernel
     # A single request that no task waits for is as likely a stale count.
     lost = silence.in_flight == 1 and not above and not waiting.for_it and keeps_stale_counts(kernel)
@@ -177,7 +178,9 @@ def _hung(window: Window, silence: Stall, limits: Limits, hung: Container[str], 
             node.blocked if waiting.tasks is not None else None,
             *(window.cite(r) for r in (window.get(Disk, upper) for upper in above[:3]) if r is not None),
         ),
-        advice=tuple(_advice(name, device, stacked=stacked)),
+        advice=window.topology.latest(
+            "advice on a hung device", name, (kind, stacked), lambda: tuple(_advice(name, kind, stacked=stacked))
+        ),
         refuted_by=f"a completed read or write of {name} in /proc/diskstats"
         + (", or a stale count: it stays at 1 with no blocked task" if stacked or lost else ""),
         confidence=0.5 if stacked or waking or lost else None,
@@ -228,7 +231,7 @@ def _blocked(tasks: int | None) -> str:
     return "Blocked tasks may wait for other devices" if tasks else "No task is blocked"
 
 
-def _advice(name: str, device: BlockDevice | None, *, stacked: bool) -> Iterator[Advice]:
+def _advice(name: str, kind: str, *, stacked: bool) -> Iterator[Advice]:
     yield "Look for timeouts, resets and link loss in the kernel log."
     yield run("journalctl", "-k").pipe("grep", "-w", *operands(name))
     yield run("ps", "axo", "pid,stat,wchan:30,comm", note="blocked tasks").pipe("awk", "$2 ~ /^D/")
@@ -236,7 +239,6 @@ def _advice(name: str, device: BlockDevice | None, *, stacked: bool) -> Iterator
         yield run("dmsetup", "info", note="suspended devices")
         yield run("dmsetup", "status", note="multipath queueing with no path")
         return
-    kind = device.kind if device is not None else ""
     if kind == "nvme" or name.startswith("nvme"):
         yield run("nvme", "list-subsys", f"/dev/{name}", note="state of the controller and its paths")
     elif kind == "aoe" or name.startswith("etherd"):
