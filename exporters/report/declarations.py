@@ -11,6 +11,7 @@ import enum
 import math
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from textwrap import indent
 from types import FunctionType
 from typing import Any
 
@@ -21,6 +22,8 @@ from sdstop.core.absence import QUIET, Call, End, IfPresent, NothingFound
 from sdstop.core.collector import Collector
 from sdstop.core.host import Absent, Denied, Failed, Host, LogPart, Malformed, Output, Reply, TimedOut, Unreadable
 
+_WIDTH = 500
+"""Columns up to which a value has one line: thus fields of a source, and each thing that it needs, have their own."""
 _PLAIN = (str, int, float, bool, bytes, type(None))
 
 
@@ -33,7 +36,7 @@ def index(about: str, name: str, declared: Mapping[str, Mapping[str, Struct]]) -
     lines = []
     for module, found in declared.items():
         lines.append(f'    "{module}": {{')
-        lines += [f'        "{each}": {text.of(value, module, each)},' for each, value in found.items()]
+        lines += [indent(f'"{each}": {text.of(value, module, each)},', 8 * " ") for each, value in found.items()]
         lines.append("    },")
     kind = text.name_of(type(next(value for found in declared.values() for value in found.values())))
     head = (
@@ -83,7 +86,7 @@ class _Text:
             return self.name_of(value)
         if isinstance(value, tuple):
             texts = [self.of(each, module, f"{path}[{place}]") for place, each in enumerate(value)]
-            return f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"
+            return f"({texts[0]},)" if len(texts) == 1 else _called("", texts)
         if isinstance(value, frozenset):
             return f"frozenset({{{', '.join(repr(each) for each in sorted(value))}}})" if value else "frozenset()"
         if isinstance(value, Struct) and not callable(value):
@@ -92,7 +95,7 @@ class _Text:
                 for field in fields(value)
                 if field.default is NODEFAULT or getattr(value, field.name) != field.default
             ]
-            return f"{self.name_of(type(value))}({', '.join(texts)})"
+            return _called(self.name_of(type(value)), texts)
         if callable(value):
             return self._later(value, module, path)
         raise TypeError(f"{module}: {path} cannot be written: {value!r}")
@@ -106,8 +109,9 @@ class _Text:
             return text
         told, untold, passes, own = found
         self.name_of(IfPresent)
-        given = ", ".join(self.of(value, module, path) for value in ((told, untold), passes, *([own] if own else [])))
-        return f"IfPresent({text}, {given})"
+        courses = f"({self.of(told, module, path)},) * 2" if told == untold else self.of((told, untold), module, path)
+        given = (self.of(value, module, path) for value in (passes, *([own] if own else [])))
+        return _called("IfPresent", [text, courses, *given])
 
     def _later(self, function: Any, module: str, path: str) -> str:
         """Return the text of a function: the path to it from a module, the first where several lead to it.
@@ -120,6 +124,14 @@ class _Text:
             if getattr(sys.modules[home], name, None) is function:
                 text = f'"{home}", "{name}", {text}'
         return self._paths.setdefault(id(function), (function, f"later({text})"))[1]
+
+
+def _called(name: str, given: Sequence[str]) -> str:
+    """Return the text of a call, or of a tuple without a name: each argument has a line unless all of them fit."""
+    line = f"{name}({', '.join(given)})"
+    if len(line) <= _WIDTH and "\n" not in line:
+        return line
+    return f"{name}(\n{indent(''.join(f'{each},{chr(10)}' for each in given), '    ')})"
 
 
 def _named(each: type, name: str) -> str:
