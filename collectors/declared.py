@@ -490,7 +490,11 @@ DECLARED: dict[str, dict[str, Collector]] = {
             title='Members of md arrays',
             read=IfPresent(later("sdstop.collectors.md.members", "MDMEMBERS.read"), (NothingFound(calls=(Call(method='recorded_texts', given=('mdadm',)), Call(method='recorded_texts', given=('mdadm',)), Call(method='recorded_texts', given=('mdadm',)), Call(method='read', given=('/proc/mdstat',))), end=End(call=3)),) * 2, (Denied, Failed, TimedOut)),
             families=(Member,),
-            needs=(Need(what='/proc/mdstat', why='which devices the arrays have', filled=True, everyone=True), Need(what='cmd:mdadm *', why='members, as others recorded them; never run', redact=later("sdstop.collectors.md.mdadm", "without_hosts", "sdstop.collectors.md.arrays", "MDRAID.needs[1].redact")), Need(what='/sys/block/*/md/dev-*/*', why='slot, state, corrected errors, bad blocks, size, offset', filled=('slot', 'state', 'errors', 'size', 'offset'))),
+            needs=(
+                Need(what='/proc/mdstat', why='which devices the arrays have', filled=True, everyone=True, part=later("sdstop.collectors.md.members", "MDMEMBERS.needs[0].part")),
+                Need(what='cmd:mdadm *', why='members, as others recorded them; never run', redact=later("sdstop.collectors.md.mdadm", "without_hosts", "sdstop.collectors.md.arrays", "MDRAID.needs[1].redact")),
+                Need(what='/sys/block/*/md/dev-*/*', why='slot, state, corrected errors, bad blocks, size, offset', filled=('slot', 'state', 'errors', 'size', 'offset')),
+            ),
             pace=30.0,
             deadline=5.0,
             fingerprint=IfPresent(later("sdstop.collectors.md.members", "MDMEMBERS.fingerprint"), (NothingFound(calls=(Call(method='read', given=('/proc/mdstat',)),), end=End()),) * 2, (TimedOut,)),
