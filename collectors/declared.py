@@ -490,7 +490,11 @@ DECLARED: dict[str, dict[str, Collector]] = {
             title='Members of md arrays',
             read=IfPresent(later("sdstop.collectors.md.members", "MDMEMBERS.read"), (NothingFound(calls=(Call(method='recorded_texts', given=('mdadm',)), Call(method='recorded_texts', given=('mdadm',)), Call(method='recorded_texts', given=('mdadm',)), Call(method='read', given=('/proc/mdstat',))), end=End(call=3)),) * 2, (Denied, Failed, TimedOut)),
             families=(Member,),
-            needs=(Need(what='/proc/mdstat', why='which devices the arrays have', filled=True, everyone=True), Need(what='cmd:mdadm *', why='members, as others recorded them; never run', redact=later("sdstop.collectors.md.mdadm", "without_hosts", "sdstop.collectors.md.arrays", "MDRAID.needs[1].redact")), Need(what='/sys/block/*/md/dev-*/*', why='slot, state, corrected errors, bad blocks, size, offset', filled=('slot', 'state', 'errors', 'size', 'offset'))),
+            needs=(
+                Need(what='/proc/mdstat', why='which devices the arrays have', filled=True, everyone=True, part=later("sdstop.collectors.md.members", "MDMEMBERS.needs[0].part")),
+                Need(what='cmd:mdadm *', why='members, as others recorded them; never run', redact=later("sdstop.collectors.md.mdadm", "without_hosts", "sdstop.collectors.md.arrays", "MDRAID.needs[1].redact")),
+                Need(what='/sys/block/*/md/dev-*/*', why='slot, state, corrected errors, bad blocks, size, offset', filled=('slot', 'state', 'errors', 'size', 'offset')),
+            ),
             pace=30.0,
             deadline=5.0,
             fingerprint=IfPresent(later("sdstop.collectors.md.members", "MDMEMBERS.fingerprint"), (NothingFound(calls=(Call(method='read', given=('/proc/mdstat',)),), end=End()),) * 2, (TimedOut,)),
@@ -1769,12 +1773,13 @@ DECLARED: dict[str, dict[str, Collector]] = {
         "GLUSTER_TEXT": Collector(
             name='gluster-text',
             title='GlusterFS in recorded output of gluster',
-            read=IfPresent(later("sdstop.collectors.gluster.printed", "GLUSTER_TEXT.read"), (NothingFound(calls=(Call(method='recorded_texts', given=('gluster',)), Call(method='recorded_texts', given=('gluster',)), Call(method='recorded_texts', given=('gluster',)), Call(method='recorded', given=('gluster',))), end=End(key='cmd:gluster volume status', detail='not recorded', recorded=False)),) * 2, ()),
+            read=IfPresent(later("sdstop.collectors.gluster.printed", "GLUSTER_TEXT.read"), (NothingFound(calls=(Call(method='recorded_texts', given=('gluster',)), Call(method='recorded_texts', given=('gluster',)), Call(method='recorded_texts', given=('gluster',)), Call(method='recorded', given=('gluster',)), Call(method='recorded_texts', given=('gluster',))), end=End(key='cmd:gluster volume status', detail='not recorded', recorded=False)),) * 2, ()),
             families=(Cluster, ClusterNode, GlusterVolume, GlusterBrick, GlusterHeal),
-            needs=(Need(what='cmd:gluster*', why='text of gluster peer status, volume status and heal info, from captures only; never run'),),
+            needs=(Need(what='cmd:gluster*', why='text of gluster peer status, volume info, volume status and heal info, from captures only; never run'),),
             pace=60.0,
             forms=(
                 Form(key='cmd:gluster peer status', first='Number of Peers: [1-9]\\d*\\s*\\n(?:\\s*\\n)*Hostname: ', reads='other servers of GlusterFS, as this one sees them', versions='GlusterFS 3.4 and later', goes_on='(?:Hostname|Port|Uuid|State): .*|Other names:\\s*|[\\w.:-]{1,255}'),
+                Form(key='cmd:gluster volume info', first='\\s*Volume Name: \\S+\\s*\\n\\s*Type: [A-Z]', reads='volumes of GlusterFS, their layout and options', versions='GlusterFS 3.7 and later', goes_on='\\s*(?:Volume Name|Type|Volume ID|Status|Snapshot Count|Number of Bricks|Transport-type|Bricks|Options Reconfigured|Brick\\d+|[a-z]+(?:[.-][a-z0-9]+)+|[a-z]+\\.[\\w.-]+):.*'),
                 Form(key='cmd:gluster volume status', first='Status of volume: \\S+\\s*\\nGluster process\\s+(?:TCP )?Port\\s', reads='bricks and self-heal daemons of GlusterFS', versions='GlusterFS 3.7 and later', goes_on='Brick .*|(?:Self-heal|NFS|Quota|Snapshot|Scrubber|Bitrot|Bitd).*|Gluster process.*|-{20,}|Status of volume.*|Task Status of Volume.*|There are \\w+ active volume tasks|Task +: .*|ID +: .*|Status +: .*|.{1,43}\\s+(?:\\d+|N/A)\\s+(?:\\d+|N/A)\\s+[YN]\\s+(?:\\d+|N/A)\\s*|\\S{43}'),
                 Form(key='cmd:gluster volume heal gv0 info', first='Brick \\S+:/\\S*\\n(?:(?:/|<gfid:|Is in|Possibly)[^\\n]*\\n|\\s*\\n)*Status: [A-Z]', reads='entries to heal and in split brain of GlusterFS', versions='GlusterFS 3.7 and later', goes_on='(?:/|<gfid:).*|Brick .*|Status: .*|(?:Total )?Number of entries.*|Is in .*|Possibly undergoing.*'),
             ),

@@ -1,4 +1,4 @@
-r"""GlusterFS in recorded text of `gluster peer status`, `gluster volume status` and `heal ... info`.
+r"""GlusterFS in recorded text of `gluster peer status`, `gluster volume info`, `volume status` and `heal ... info`.
 
     Status of volume: gv0
     Gluster process                             TCP Port  RDMA Port  Online  Pid
@@ -18,24 +18,33 @@ r"""GlusterFS in recorded text of `gluster peer status`, `gluster volume status`
     Uuid: 5a7a1f7e-5d0c-4d44-9b0e-0c7d8a7f3c11
     State: Peer in Cluster (Disconnected)
 
-Formats: cli/src/cli-rpc-ops.c (gf_cli_status_cbk, gf_cli_output_peer_status), cli/src/cli-cmd-volume.c
-(cli_print_brick_status: names longer than 43 characters are broken) and heal/src/glfs-heal.c
-(glfsh_print_hr_heal_op_status, _summary) of GlusterFS 3.7 to 11. None shows how a volume is laid out, so how many
-bricks it may lose stays unknown.
+    Volume Name: gv0
+    Type: Distributed-Replicate
+    Status: Started
+    Number of Bricks: 2 x (2 + 1) = 6
+    Brick1: n1:/bricks/b1
+    Brick3: n3:/bricks/b1 (arbiter)
+    Options Reconfigured:
+    cluster.quorum-type: auto
+
+Formats: cli/src/cli-rpc-ops.c (gf_cli_status_cbk, gf_cli_output_peer_status, gf_cli_get_volume_cbk),
+cli/src/cli-cmd-volume.c (cli_print_brick_status: names longer than 43 characters are broken) and heal/src/glfs-heal.c
+(glfsh_print_hr_heal_op_status, _summary) of GlusterFS 3.7 to 11. Only `volume info` shows how a volume is laid out:
+without it, how many bricks it may lose stays unknown.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sdstop.collectors.gluster.answers import Peer
+from sdstop.collectors.gluster.answers import Brick, Peer, Process, VolumeInfo
 from sdstop.collectors.gluster.heal import NOT_SHOWN
 from sdstop.collectors.gluster.readings import GlusterBrick, GlusterHeal, GlusterVolume
-from sdstop.collectors.gluster.volumes import pool_of, servers_of
+from sdstop.collectors.gluster.volumes import bricks_of, pool_of, servers_of, volume_row
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.expression import expression
 from sdstop.core.form import Form, FormOutput, outputs
@@ -84,6 +93,47 @@ def parse_status(text: str) -> dict[str, list[_Process]]:
                 begun += line[:_WIDTH]
     if begun:
         raise Malformed(f"gluster volume status: {begun[:60]!r}")
+    return found
+
+
+_ENTRY = expression(r"\s*(?P<name>[A-Za-z][\w.-]*(?: [A-Za-z]+){0,3}): ?(?P<value>.*?)\s*")
+_LAYOUT = expression(
+    r"(?:(?P<sets>\d{1,6}) x (?:\((?P<data>\d{1,6}) \+ (?P<more>\d{1,6})\)|(?P<copies>\d{1,6})) = )?(?P<bricks>\d{1,6})"
+)
+_NAMED = expression(r"Brick\d{1,6}")
+_ARBITER = " (arbiter)"
+
+
+def parse_info(text: str) -> list[VolumeInfo]:
+    """Return the volumes of `gluster volume info`. Raises Malformed for a layout that its bricks do not have."""
+    found = []
+    for part in re.split(r"(?m)^\s*Volume Name: ", text)[1:]:
+        name, _, rest = part.partition("\n")
+        body, _, options = rest.partition("Options Reconfigured:")
+        said = [(each["name"], each["value"]) for line in body.splitlines() if (each := _ENTRY.fullmatch(line))]
+        known = dict(said)
+        layout = _LAYOUT.fullmatch(known.get("Number of Bricks", ""))
+        listed = [value for key, value in said if _NAMED.fullmatch(key)]
+        if layout is None or not known.get("Status") or len(listed) != int(layout["bricks"]):
+            raise Malformed(f"gluster volume info: layout of {name.strip()[:60]} not understood, or bricks are missing")
+        disperses = "Disperse" in known.get("Type", "")
+        data, more = int(layout["data"] or layout["copies"] or 1), int(layout["more"] or 0)
+        changed = [each for line in options.splitlines() if (each := _ENTRY.fullmatch(line)) is not None]
+        found.append(
+            VolumeInfo(
+                name=name.strip(),
+                state=known["Status"],
+                type=known.get("Type") or "unknown",
+                copies=1 if disperses else data + more,
+                arbiters=0 if disperses else more,
+                dispersed=data + more if disperses else 0,
+                redundancy=more if disperses else 0,
+                bricks=tuple(Brick(each.removesuffix(_ARBITER), "", each.endswith(_ARBITER)) for each in listed),
+                options={each["name"]: each["value"] for each in changed},
+            )
+        )
+    if not found:
+        raise Malformed("gluster volume info: no volume")
     return found
 
 
@@ -151,6 +201,14 @@ STATUS_TEXT = Form(
     r"|Status of volume.*|Task Status of Volume.*|There are \w+ active volume tasks|Task +: .*|ID +: .*|Status +: .*"
     r"|.{1,43}\s+(?:\d+|N/A)\s+(?:\d+|N/A)\s+[YN]\s+(?:\d+|N/A)\s*|\S{43}",
 )
+INFO_TEXT = Form(
+    key="cmd:gluster volume info",
+    first=r"\s*Volume Name: \S+\s*\n\s*Type: [A-Z]",
+    reads="volumes of GlusterFS, their layout and options",
+    versions="GlusterFS 3.7 and later",
+    goes_on=r"\s*(?:Volume Name|Type|Volume ID|Status|Snapshot Count|Number of Bricks|Transport-type|Bricks"
+    r"|Options Reconfigured|Brick\d+|[a-z]+(?:[.-][a-z0-9]+)+|[a-z]+\.[\w.-]+):.*",
+)
 HEAL_TEXT = Form(
     key="cmd:gluster volume heal gv0 info",
     first=r"Brick \S+:/\S*\n(?:(?:/|<gfid:|Is in|Possibly)[^\n]*\n|\s*\n)*Status: [A-Z]",
@@ -189,6 +247,21 @@ def _of_status(processes: Mapping[str, list[_Process]], key: str) -> Iterator[Re
             yield GlusterBrick(volume=volume, host=host, path=path, set=0, arbiter=0, state=state, told=key)
 
 
+def _of_info(
+    volumes: Sequence[VolumeInfo], key: str, printed: dict[str, tuple[list[_Process], str]]
+) -> Iterator[Reading]:
+    """Yield volumes with their layout, and with their processes if a status of them was recorded, which is taken."""
+    for volume in volumes:
+        rows, told = printed.pop(volume.name, (None, key))
+        processes = None
+        if rows is not None:
+            of_volume = [each for each in rows if each.is_brick or each.name.startswith("Self-heal Daemon")]
+            processes = [Process(each.name if each.is_brick else "", "", each.is_online) for each in of_volume]
+        bricks = [replace(brick, told=told) for brick in bricks_of(volume, processes)]
+        yield replace(volume_row(volume, bricks, processes), told=told)
+        yield from bricks
+
+
 def _volume_of(output: FormOutput) -> str:
     """Return the name of the volume in the command line; without it, "volume"."""
     words = output.words
@@ -202,7 +275,8 @@ def read(host: Host) -> Iterable[Reading]:
     pools = list(outputs(host, PEERS_TEXT))[-1:]
     if any(_XML in name for name in host.recorded("gluster")):
         raise Absent(STATUS_TEXT.key, "recorded as XML, too", recorded=False)
-    if not status and not heal and not pools:
+    infos = list(outputs(host, INFO_TEXT))[-1:]
+    if not status and not heal and not pools and not infos:
         raise Absent(STATUS_TEXT.key, "not recorded", recorded=False)
     rows: list[Reading] = []
     for each in pools:
@@ -212,7 +286,10 @@ def read(host: Host) -> Iterable[Reading]:
             replace(row, origin=each.key, needle="Number of Peers" if row.local else f"Hostname: {row.node}")
             for row in servers_of(peers, "localhost", "")
         ]
-    rows += [row for each in status for row in _of_status(parse_status(each.text), each.key)]
+    printed = {name: (rows_, each.key) for each in status for name, rows_ in parse_status(each.text).items()}
+    for each in infos:
+        rows += _of_info(parse_info(each.text), each.key, printed)
+    rows += [row for name, (rows_, key) in printed.items() for row in _of_status({name: rows_}, key)]
     for each in heal:
         found = parse_heal(each.text)
         rows.append(
@@ -230,7 +307,12 @@ GLUSTER_TEXT = Collector(
     "GlusterFS in recorded output of gluster",
     read,
     (Cluster, ClusterNode, GlusterVolume, GlusterBrick, GlusterHeal),
-    (Need("cmd:gluster*", "text of gluster peer status, volume status and heal info, from captures only; never run"),),
+    (
+        Need(
+            "cmd:gluster*",
+            "text of gluster peer status, volume info, volume status and heal info, from captures only; never run",
+        ),
+    ),
     SLOW,
-    forms=(PEERS_TEXT, STATUS_TEXT, HEAL_TEXT),
+    forms=(PEERS_TEXT, INFO_TEXT, STATUS_TEXT, HEAL_TEXT),
 )

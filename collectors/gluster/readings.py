@@ -62,7 +62,7 @@ class GlusterVolume(Reading, frozen=True, kw_only=True):
 
     family: ClassVar[str] = "gluster_volume"
     title: ClassVar[str] = "GlusterFS volumes"
-    rows_of = (Source("{told}", "Status of volume: {volume}"), Source(command_key(INFO), "<name>{volume}<"))
+    rows_of = (Source("{told}", "{volume}"), Source(command_key(INFO), "<name>{volume}<"))
     things: ClassVar = {
         "volume": Identity(
             ThingKind.VOLUME, Naming.VOLUME, f"{KIND}/{{volume}}", aliases=(("{volume}", Naming.VOLUME),)

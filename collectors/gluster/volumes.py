@@ -56,8 +56,8 @@ def read(host: Host) -> Iterable[Reading]:
     here = host.maybe("/proc/sys/kernel/hostname") or "this server"
     rows: list[Reading] = [pool_of(peers, silent), *servers_of(peers, here, _own_hosts(volumes, peers))]
     for volume in volumes:
-        bricks = list(_bricks(volume, processes.get(volume.name)))
-        rows += [_volume(volume, bricks, processes.get(volume.name)), *bricks]
+        bricks = list(bricks_of(volume, processes.get(volume.name)))
+        rows += [volume_row(volume, bricks, processes.get(volume.name)), *bricks]
     return rows
 
 
@@ -201,7 +201,8 @@ def _server(name: str, state: str, healthy: int, needle: str, address: str, *, l
     )
 
 
-def _bricks(volume: VolumeInfo, processes: Sequence[Process] | None) -> Iterator[GlusterBrick]:
+def bricks_of(volume: VolumeInfo, processes: Sequence[Process] | None) -> Iterator[GlusterBrick]:
+    """Yield the bricks of a volume; `processes` is None if its status is unknown."""
     online = {process.name: process.online for process in processes or () if process.name}
     for place, brick in enumerate(volume.bricks):
         host, _, path = brick.name.partition(":/")
@@ -217,7 +218,10 @@ def _bricks(volume: VolumeInfo, processes: Sequence[Process] | None) -> Iterator
         )
 
 
-def _volume(volume: VolumeInfo, bricks: Sequence[GlusterBrick], processes: Sequence[Process] | None) -> GlusterVolume:
+def volume_row(
+    volume: VolumeInfo, bricks: Sequence[GlusterBrick], processes: Sequence[Process] | None
+) -> GlusterVolume:
+    """Return the row of a volume with these bricks; `processes` is None if its status is unknown."""
     sets: dict[int, list[GlusterBrick]] = {}
     for brick in bricks:
         sets.setdefault(brick.set, []).append(brick)

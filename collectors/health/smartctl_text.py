@@ -57,7 +57,10 @@ def is_denied(said: list[str]) -> bool:
 
 
 def parse_text(text: str) -> Fields:
-    """Return the fields of smartctl's text. Raises Malformed for text without any, or with a table that is cut off."""
+    """Return the fields of smartctl's text. Raises Malformed for text without any, or with a table that is cut off.
+
+    If the disk's own assessment is a failure, that alone is returned of a text with such a table.
+    """
     lines = text.splitlines()
     if not any(line.startswith("smartctl ") or "SMART" in line or _ROW.fullmatch(line.rstrip()) for line in lines):
         raise Malformed("not the output of smartctl")
@@ -68,7 +71,14 @@ def parse_text(text: str) -> Fields:
     heading = max((at for at, line in enumerate(lines) if line.startswith("ID# ATTRIBUTE_NAME")), default=None)
     rows = lines[heading + 1 :] if heading is not None else [line for line in lines if _ROW.fullmatch(line.rstrip())]
     is_part = heading is None or _PART.match(lines[heading - 1]) is not None  # without a heading: of grep
-    fields = dict(_of_text(said, list(_table(rows, is_part=is_part)), text))
+    try:
+        table = list(_table(rows, is_part=is_part))
+    except Malformed:
+        if _passed(said) is not False:
+            raise
+        kept = {"protocol", "model", "serial", "passed", "verdict"}
+        return {name: value for name, value in _of_text(said, [], "") if name in kept}
+    fields = dict(_of_text(said, table, text))
     return {name: value for name, value in fields.items() if not (is_part and name == "attributes")}
 
 
@@ -99,9 +109,8 @@ def _of_text(said: Mapping[str, str], table: list[SmartAttribute], text: str) ->
     hours = next((each.count for each in table if each.number == 9), hours)
     hours = _leading((said.get("accumulated power on time, hours") or "").split(":")[-1]) if hours is None else hours
     yield "power_on", None if hours is None else hours * HOUR
-    verdict = said.get("smart overall-health self-assessment test result") or said.get("smart health status")
-    passed = verdict in {"PASSED", "OK"}
-    yield "passed", None if verdict is None or (not passed and re.match(r"PASSED|OK\b", verdict)) else passed
+    verdict = _verdict(said)
+    yield "passed", _passed(said)
     if protocol == "NVMe":
         yield from _nvme_text(said)
     elif protocol == "SCSI":
@@ -112,6 +121,17 @@ def _of_text(said: Mapping[str, str], table: list[SmartAttribute], text: str) ->
         yield from last_error([int(at) for at in _ERROR_AT.findall(text)], hours)
     if (test := _TEST.search(text)) is not None:
         yield from tested(test["result"], whole(test["at"]), hours)
+
+
+def _verdict(said: Mapping[str, str]) -> str | None:
+    return said.get("smart overall-health self-assessment test result") or said.get("smart health status")
+
+
+def _passed(said: Mapping[str, str]) -> bool | None:
+    """Return the disk's own assessment, None if it is not shown or qualified."""
+    verdict = _verdict(said)
+    passed = verdict in {"PASSED", "OK"}
+    return None if verdict is None or (not passed and re.match(r"PASSED|OK\b", verdict)) else passed
 
 
 _STATISTIC = expression(r"(?m)^0x0[1-9a-f] +0x[0-9a-f]{3} +[1-8] +(?P<value>\d{1,20}) +[ANDV-]{3} +(?P<name>\S.*?) *$")

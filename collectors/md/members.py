@@ -27,6 +27,12 @@ def read(host: Host) -> Iterable[Reading]:
             yield _member(host, md, device)
 
 
+def members_part(data: bytes) -> Hashable:
+    """Return what members follow from: devices and slots, not the position of a resync. Raises Malformed."""
+    arrays = mdstat.parse(data.decode("utf-8", "surrogateescape"))
+    return tuple((md.name, md.devices, md.slots) for md in arrays)
+
+
 def _member(host: Host, md: mdstat.MdArray, device: mdstat.MdstatDevice) -> Member:
     base = f"{folder(md.name)}/dev-{device.name.replace('/', '!')}"
     flags = host.maybe(f"{base}/state")
@@ -93,7 +99,7 @@ MDMEMBERS = Collector(
     read,
     (Member,),
     (
-        Need(MDSTAT, "which devices the arrays have", filled=True, everyone=True),
+        Need(MDSTAT, "which devices the arrays have", filled=True, everyone=True, part=members_part),
         Need("cmd:mdadm *", "members, as others recorded them; never run", redact=mdadm.without_hosts),
         Need(
             "/sys/block/*/md/dev-*/*",

@@ -57,6 +57,8 @@ class Need(Struct, frozen=True):
     several; it never raises (sdstop.core.interval). `filled` marks evidence that the node never returns empty: all of
     it, or the files with these names; if such a file is empty, its content was lost. `everyone` marks evidence that
     every user of a node can read: no privilege helps where it is refused, so the read has failed and is not denied.
+    `part` returns the part of one key's data from which the rows follow, and raises Malformed; as long as the part is
+    equal, another version of the data gives the same rows.
     """
 
     what: str
@@ -67,6 +69,7 @@ class Need(Struct, frozen=True):
     split: Callable[[str, bytes], Sequence[Interval]] | None = None
     filled: bool | tuple[str, ...] = False
     everyone: bool = False
+    part: Callable[[bytes], Hashable] | None = None
 
 
 class Command(Struct, frozen=True):

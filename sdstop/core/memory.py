@@ -164,7 +164,7 @@ class Presence:
             before, known = self._names.get(rule.id, ((), _NONE))
             if len(before) == len(tables) and all(map(operator.is_, before, tables)):
                 continue
-            names = frozenset([name for name, _ in covered(shot, rule.covered)])
+            names = frozenset([*(name for name, _ in covered(shot, rule.covered)), *_roles(shot, rule)])
             whole = known <= names
             if not whole and _is_seen(shot, rule, self._providers):
                 self.lost = True

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from sdstop.core.absence import IfPresent
-from sdstop.core.collector import LIVE, Collector, Command
+from sdstop.core.collector import LIVE, Collector, Command, Need
 from sdstop.core.columns import Batch, Columns
 from sdstop.core.evidence import RAN, Defect, Evidence, Frame, Outcome, RunMark
 from sdstop.core.evidence_host import TREE, EvidenceHost
@@ -57,13 +57,17 @@ class Replay:
         self._unread: dict[str, str] = {}
         self._tests: dict[str, tuple[Callable[[str], object], Callable[[str], object]]] = {}
         """Tests of evidence that is never empty, and of evidence that every user can read, by collector."""
+        self._parts = {collector.name: parts for collector in collectors if (parts := _parts_of(collector))}
 
     def feed(self, frame: Frame) -> Snapshot:
         """Apply the evidence of a frame, run the collectors that ran, and return the state of the node at that time."""
+        partial = {key: self.host.state.get(key) for parts in self._parts.values() for key in parts}
         changed = self.host.apply(frame.evidence)
         for collector in self.collectors:
             before = self._runs.get(collector.name)
             concerned = before is None or not before.keys.isdisjoint(changed)
+            if concerned and before is not None and frame.ran is not None and collector.name not in self._younger:
+                concerned = self._concerns(before, changed, partial)  # else a change is the only sign of a run
             if collector.name in self._changed:
                 concerned = True
             elif concerned and before is not None:
@@ -117,12 +121,22 @@ class Replay:
                 continue
             same = (
                 before_run is not None
-                and before_run.keys.isdisjoint(changed)
+                and not made._concerns(before_run, changed, self.host.state)
                 and collector.name not in self._changed
                 and (before_run.duration is None) == (mark.duration is None)
             )
             made._runs[collector.name] = made._run(collector, frame, mark, before_run, concerned=not same, first=True)
         return made, made._shot(frame, changed)
+
+    def _concerns(self, run: Run, changed: set[str], before: Mapping[str, Evidence | None]) -> bool:
+        """Return whether a change of evidence, which was another one `before`, may change the rows of a run."""
+        if run.keys.isdisjoint(changed):
+            return False
+        parts = self._parts.get(run.collector)
+        return parts is None or not all(
+            key in parts and _is_alike(parts[key], before.get(key), self.host.state.get(key))
+            for key in run.keys & changed
+        )
 
     def _shot(self, frame: Frame, changed: set[str]) -> Snapshot:
         self._find_unread(changed)
@@ -277,6 +291,22 @@ class Replay:
             first = f"{keys[0]}: denied, {self.host.state[keys[0]].detail}"
             said.append(first if len(keys) == 1 else f"{first}; and {len(keys) - 1} more denied")
         return "; ".join(filter(None, said))
+
+
+def _parts_of(collector: Collector) -> dict[str, Callable[[bytes], Hashable]]:
+    """Return the functions that take the part that a collector uses from evidence, by key."""
+    needs = (need for need in collector.needs if isinstance(need, Need))
+    return {need.what: need.part for need in needs if need.part is not None}
+
+
+def _is_alike(part: Callable[[bytes], Hashable], old: Evidence | None, new: Evidence | None) -> bool:
+    """Return whether both versions of a piece of evidence are whole, and equal in a part."""
+    if old is None or new is None or any(item.outcome is not Outcome.OK or item.fault for item in (old, new)):
+        return False
+    try:
+        return part(old.data) == part(new.data)
+    except Malformed:
+        return False
 
 
 _RUNNING = "still running"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -77,6 +78,29 @@ md0 : active raid1 sdb[1] sda[0]{}
 unused devices: <none>
 """
 GONE = "Personalities : [raid1]\nunused devices: <none>\n"
+
+
+def test_a_disk_without_a_state_that_left_minutes_before_the_end_of_a_capture(tmp_path: Path) -> None:
+    """Virtual disks have no state in sysfs, so disk-offline owes them no verdict; it remembers them all the same."""
+    times = []
+    for number in range(1, 31):
+        names = ("vda", "vdb") if number < 7 else ("vda",)
+        folder = tmp_path / f"frames/{number:04}"
+        (folder / "proc").mkdir(parents=True)
+        counters = "".join(f" 254 {n} {name} {number * 99} 0 8 8 0 0 0 0 0 8 8\n" for n, name in enumerate(names))
+        (folder / "proc/diskstats").write_text(counters)
+        for n, name in enumerate(names if number == 1 else ()):
+            (folder / f"sys/block/{name}").mkdir(parents=True)
+            (folder / f"sys/block/{name}/dev").write_text(f"254:{n}\n")
+            (folder / f"sys/block/{name}/size").write_text("2048\n")
+        if number == 7:
+            gone = {f"/sys/block/vdb/{file}": {"outcome": "absent", "detail": "gone"} for file in ("dev", "size")}
+            (folder / "outcomes.json").write_text(json.dumps(gone))
+        times.append({"number": number, "taken": 1.7e9 + number * 20, "monotonic": number * 20.0})
+    (tmp_path / "manifest.json").write_text(json.dumps({"schema": "sdstop.capture/1", "host": "n", "frames": times}))
+    argv = [sys.executable, "-m", "sdstop", "check", "--from", str(tmp_path), "--rule", "disk-offline"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert "disk-offline vdb: GONE, and not back" in done.stdout, done.stdout
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from sdstop.collectors.gluster.printed import GLUSTER_TEXT, Healing, parse_heal, parse_peer_status, parse_status
+from sdstop.collectors.gluster.printed import (
+    GLUSTER_TEXT,
+    Healing,
+    parse_heal,
+    parse_info,
+    parse_peer_status,
+    parse_status,
+)
 from sdstop.core.finding import Finding, Gap, RuledOut, Severity, Unchecked
 from sdstop.core.host import Malformed
 from sdstop.rules.clusters.cluster_degraded import CLUSTER_DEGRADED
@@ -148,3 +155,39 @@ def test_other_names_of_a_server_are_passed_over() -> None:
 def test_a_list_of_servers_that_is_cut_off_is_not_understood(text: str) -> None:
     with pytest.raises(Malformed):
         parse_peer_status(text)
+
+
+def info(bricks: int, listed: int, kind: str = "Replicate", state: str = "Started", layout: str = "1 x 2 = ") -> str:
+    rows = "".join(f"Brick{n}: n{n}:/b\n" for n in range(1, listed + 1))
+    return (
+        f" \nVolume Name: gv0\nType: {kind}\nVolume ID: 5a7a1f7e-5d0c-4d44-9b0e-0c7d8a7f3c11\nStatus: {state}\n"
+        f"Number of Bricks: {layout}{bricks}\nTransport-type: tcp\nBricks:\n{rows}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "layout", "copies", "arbiters", "dispersed", "redundancy"),
+    [
+        ("Distribute", "", 1, 0, 0, 0),
+        ("Replicate", "1 x 3 = ", 3, 0, 0, 0),
+        ("Replicate", "1 x (2 + 1) = ", 3, 1, 0, 0),
+        ("Disperse", "1 x (2 + 1) = ", 1, 0, 3, 1),
+    ],
+)
+def test_the_layout_of_a_volume(  # a table
+    kind: str, layout: str, copies: int, arbiters: int, dispersed: int, redundancy: int
+) -> None:
+    (volume,) = parse_info(info(3, 3, kind, layout=layout))
+    assert (volume.copies, volume.arbiters) == (copies, arbiters)
+    assert (volume.dispersed, volume.redundancy, len(volume.bricks)) == (dispersed, redundancy, 3)
+
+
+@pytest.mark.parametrize("text", ["", info(2, 1), info(2, 2, layout="two x "), info(2, 2).replace("Status", "State")])
+def test_a_list_that_lacks_bricks_is_malformed(text: str) -> None:
+    with pytest.raises(Malformed):
+        parse_info(text)
+
+
+def test_a_volume_of_which_no_status_is_shown_is_not_good() -> None:
+    assert isinstance(judged("cmd:gluster volume info", info(2, 2)).of("gv0"), Unchecked)
+    assert isinstance(judged("cmd:gluster volume info", info(2, 2, state="Stopped")).of("gv0"), RuledOut)

@@ -481,6 +481,16 @@ def test_text_of_nvme_smart_log(key: str) -> None:
     assert (row.critical_warning, row.spare, row.used, row.uncorrected, row.temperature) == (5, 0.07, 1.05, 12, 38)
 
 
+@pytest.mark.parametrize("cut", ["198 Offline_Unc", "199 UDMA_CRC_Error_Count    0x003e   200"])
+def test_of_a_table_that_is_cut_off_a_failed_assessment_is_read(cut: str) -> None:
+    whole = TEXT.replace("test result: PASSED", "test result: FAILED!")
+    assert whole != TEXT
+    fields = parse_text(whole[: whole.index(cut) + len(cut)])
+    assert fields["passed"] is False
+    assert "attributes" not in fields
+    assert "pending" not in fields
+
+
 def test_a_log_that_is_cut_off_is_not_read() -> None:
     text = NVME_LOG[: NVME_LOG.index("media_errors")]
     assert rows({"cmd:nvme smart-log /dev/nvme0n1": text})["nvme0n1"].state == "unread"

@@ -12,18 +12,20 @@ from msgspec.structs import replace
 
 from sdstop.capture.reader import open_recording
 from sdstop.collectors import BUILTIN
+from sdstop.collectors.md.readings import Member
 from sdstop.core.diagnosis import Superseded
-from sdstop.core.evidence import Evidence, Frame, Origin, Outcome
+from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark
 from sdstop.core.headline import UNKNOWN
 from sdstop.core.period import Period
 from sdstop.core.replay import Replay
 from sdstop.core.session import NOT_JUDGED, Session
 from sdstop.core.snapshot import Snapshot
 from sdstop.core.timeline import OpenedTimeline, Timeline
+from sdstop.readings.rebuild import MDSTAT
 from sdstop.rules import RULES
 from tests.days import record
 from tests.fixtures import opened
-from tests.nodes.block import Node
+from tests.nodes.block import Node, raid10
 from tests.tui.rules import begun_between
 
 Make = Callable[[Sequence[Frame], Origin, Path], Timeline]
@@ -135,6 +137,48 @@ def test_there_is_no_way_across_runs_of_a_recorder(tmp_path: Path) -> None:
     assert timeline.moved(count + 3, count + 1) is not None
     assert timeline.moved(99_999, 3) is None
     assert timeline.moved(1, 0) is None
+
+
+_RESYNC = "[==>....]  resync = 63.2% (81920/129024) finish=0.5min speed=1421K/sec"
+
+
+_BEGAN = raid10("md0", ("sda", "sdb"), progress=_RESYNC)
+
+
+def _mdstat(text: str) -> Evidence:
+    return Evidence(MDSTAT, data=text.encode(), taken=1.0)
+
+
+@pytest.mark.parametrize(
+    ("item", "is_kept"),
+    [
+        (_mdstat(_BEGAN.replace("81920", "90000")), True),
+        (_mdstat(raid10("md0", ("sda", "sdb"))), True),
+        (_mdstat(_BEGAN.replace("sdb[1]", "sdb[1](F)")), False),
+        (_mdstat(_BEGAN.replace("[UU]", "[U_]")), False),
+        (_mdstat(raid10("md0", ("sda", "sdc"), progress=_RESYNC)), False),
+        (_mdstat(raid10("md1", ("sda", "sdb"), progress=_RESYNC)), False),
+        (_mdstat("nothing of mdstat\n"), False),
+        (_mdstat(""), False),
+        (replace(_mdstat(_BEGAN), fault="cut"), False),
+        (Evidence(MDSTAT, Outcome.DENIED, detail="needs root"), False),
+        (Evidence(MDSTAT, Outcome.ABSENT), False),
+    ],
+)
+def test_rows_are_kept_while_the_part_that_they_follow_from_is_equal(item: Evidence, is_kept: bool) -> None:  # noqa: FBT001
+    """Whether they are kept or not, the state is that of a replay that begins there."""
+    began, later = (dict.fromkeys((c.name for c in BUILTIN), RunMark(at, 0.01)) for at in (1000.0, 1001.0))
+    first = replace(Node(mdstat=_BEGAN).frames(0)[0], ran=began)
+    second = replace(first, number=2, taken=first.taken + 1, monotonic=1001.0, evidence=(item,), ran=later)
+    others = (each for each in first.evidence if each.key != MDSTAT)
+    expected = Replay(BUILTIN).feed(replace(second, evidence=(*others, item))).runs["mdmembers"]
+    replay = Replay(BUILTIN)
+    before = replay.feed(first).runs["mdmembers"]
+    for found in (replay.moved(second, ())[1], replay.feed(second)):
+        run = found.runs["mdmembers"]
+        for field in ("outcome", "reason", "keys", "defects", "tables", "started", "taken", "recorded"):
+            assert getattr(run, field) == getattr(expected, field), field
+        assert (run.tables.get(Member) is before.tables[Member]) is is_kept
 
 
 def _session(judged: int, monkeypatch: pytest.MonkeyPatch) -> Session:
