@@ -173,7 +173,9 @@ def test_a_volume_whose_disk_is_gone() -> None:
         pytest.param(("sdb",), ("sdb", "sdc"), [USED], id="one of two"),
     ],
 )
-def test_disks_that_no_volume_waits_for(gone: Sequence[str], below: Sequence[str], found: list[tuple[Severity, str]]) -> None:
+def test_disks_that_nothing_waits_for(
+    gone: Sequence[str], below: Sequence[str], found: list[tuple[Severity, str]]
+) -> None:
     said = without(gone, below).all
     assert [(each.severity, each.title) for each in said if isinstance(each, Finding)] == found
 
