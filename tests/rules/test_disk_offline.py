@@ -154,6 +154,8 @@ def without(gone: Sequence[str], below: Sequence[str], *, uuid: str = "LVM-abc")
 
 IDLE = Severity.INFO, "DISK GONE"
 """Finding of a disk that left at rest, and that nothing names."""
+USED = Severity.WARNING, "DISK GONE, in use until then"
+"""Finding of a disk that left at rest while a volume that is still there was built on it."""
 
 
 def test_a_volume_whose_disk_is_gone() -> None:
@@ -168,10 +170,12 @@ def test_a_volume_whose_disk_is_gone() -> None:
     [
         pytest.param((), ("sdb",), [], id="all there"),
         pytest.param(("sdc",), ("sdb",), [IDLE], id="an unused disk"),
-        pytest.param(("sdb",), ("sdb", "sdc"), [IDLE], id="one of two"),
+        pytest.param(("sdb",), ("sdb", "sdc"), [USED], id="one of two"),
     ],
 )
-def test_disks_that_nothing_lacks(gone: Sequence[str], below: Sequence[str], found: list[tuple[Severity, str]]) -> None:
+def test_disks_that_nothing_waits_for(
+    gone: Sequence[str], below: Sequence[str], found: list[tuple[Severity, str]]
+) -> None:
     said = without(gone, below).all
     assert [(each.severity, each.title) for each in said if isinstance(each, Finding)] == found
 
