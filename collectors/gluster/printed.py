@@ -289,7 +289,10 @@ def read(host: Host) -> Iterable[Reading]:
     printed = {name: (rows_, each.key) for each in status for name, rows_ in parse_status(each.text).items()}
     for each in infos:
         rows += _of_info(parse_info(each.text), each.key, printed)
-    rows += [row for name, (rows_, key) in printed.items() for row in _of_status({name: rows_}, key)]
+    for name, (rows_, key) in printed.items():
+        rows += _of_status({name: rows_}, key)
+        if not all(each.is_online for each in rows_ if each.is_brick):
+            host.defect(key, "copies of the data are not shown without gluster volume info", name)
     for each in heal:
         found = parse_heal(each.text)
         rows.append(

@@ -75,6 +75,10 @@ class Remembering(EvidenceHost):
         self.seen.append(path)
         return super().maybe(path)
 
+    def number(self, path: str) -> int | None:
+        self.seen.append(path)
+        return super().number(path)
+
     def rests(self, what: str) -> bool:
         return what in self.marks
 
