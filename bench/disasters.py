@@ -32,7 +32,7 @@ from itertools import pairwise
 from math import log10
 from statistics import median
 
-from sdstop.cli.command import collect_seldom
+from sdstop.cli.command import SERVED, collect_seldom
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.fabric.port_readings import PHYS, PORTS
 from sdstop.collectors.limits.cgroups import QUESTION
@@ -265,7 +265,7 @@ class Feed:
 
 def serve(count: int) -> None:
     """Serve the page of hung disks until a signal arrives."""
-    collect_seldom()
+    collect_seldom(SERVED)
     session = Session(Origin("bench", live=True), BUILTIN, RULES, remember=0.0, budget=1.0)
     server = Server(Exposition(session), Feed(count), lambda line: print(line, file=sys.stderr, flush=True))
     server.run(("127.0.0.1", 0))
@@ -310,7 +310,7 @@ def main() -> None:
     if options.scrape:
         print(json.dumps(scrapes(options.scrape)))
         return
-    collect_seldom()
+    collect_seldom(SERVED)
     sizes = sorted(map(int, options.things.split(",")))
     found = {}
     for name in options.only.split(","):
