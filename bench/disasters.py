@@ -5,7 +5,8 @@
 `hung`: every disk has requests in flight and completes none, in arrays of 24; `failed`: all members of all arrays;
 `phys`: every phy counts errors; `limits`: every limit is reached; `dropping`: every interface drops frames. Of each:
 `frame` from evidence to findings, `page` of the exporter, `view` what the overview and the findings' view work out,
-`report` text and JSON once, and how many findings there are.
+`report` text and JSON once, and how many findings there are. Each is a median of at least --frames frames, and of
+as many as judge 10,000 things.
 
 The session is a live one, without a time limit: that of a capture keeps tables of up to 512 rows unpacked, so that 100
 things are judged by other means than 1000.
@@ -54,6 +55,8 @@ SETTLED = 75
 """Seconds before what is measured: the windows of rules fill."""
 STEP = 1
 """Seconds between frames."""
+WORK = 10_000
+"""Minimum number of things that are judged after that: five frames of 100 take 50 ms, which is no time to measure."""
 GROWTH = 12.0
 """Maximum growth of a frame's cost for ten times the things."""
 
@@ -314,7 +317,7 @@ def main() -> None:
     sizes = sorted(map(int, options.things.split(",")))
     found = {}
     for name in options.only.split(","):
-        costs = {count: cost(DISASTERS[name], count, options.frames) for count in sizes}
+        costs = {count: cost(DISASTERS[name], count, max(options.frames, WORK // count)) for count in sizes}
         grows = {
             f"{few} to {many}": {
                 what: growth((few, costs[few][what]), (many, costs[many][what])) for what in costs[many]
