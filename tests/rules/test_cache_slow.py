@@ -11,7 +11,7 @@ from sdstop.core.model import Reading
 from sdstop.readings.cache import Cache
 from sdstop.readings.disk import Disk
 from sdstop.rules.caches.cache_slow import CACHE_SLOW
-from tests.nodes.cache_rows import BCACHE, DM_CACHE, judged
+from tests.nodes.cache_rows import BCACHE, DM_CACHE, L2ARC, judged
 from tests.nodes.frames import Judged
 
 Work = tuple[float, float, float]
@@ -82,3 +82,7 @@ def test_a_disk_without_requests_is_no_measure(works: Mapping[str, Work]) -> Non
 def test_an_idle_cache_and_a_short_time_are_not_judged() -> None:
     assert "fewer than 40 requests" in node({"vdc": (1, 25.0, 15.0), "vda": DISK}).unchecked("bcache0").reason
     assert node({"vdc": SLOW_SSD, "vda": DISK}, seconds=12).unchecked("bcache0").reason.endswith("12 of 20 s")
+
+
+def test_a_cache_of_unknown_devices_is_not_judged() -> None:
+    assert node({"vdc": SLOW_SSD, "vda": DISK}, L2ARC).unchecked("l2arc").reason.endswith("unknown")

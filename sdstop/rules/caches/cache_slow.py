@@ -37,9 +37,11 @@ _ALIKE = 2.0
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     moments = window.moments(Disk)
     for cache in window.rows(Cache).values():
-        for fast in (cache.fast or "").split(","):
-            if fast and cache.slow:
-                yield _judged(window, moments, cache, fast, cache.slow, limits)
+        if not cache.fast or not cache.slow:
+            yield Unchecked("cache device or the disk behind it unknown", cache.cache, calm=True)
+            continue
+        for fast in cache.fast.split(","):
+            yield _judged(window, moments, cache, fast, cache.slow, limits)
 
 
 def _judged(window: Window, moments: list[Moment[Disk]], cache: Cache, fast: str, slow: str, limits: Limits) -> Verdict:
