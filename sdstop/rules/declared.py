@@ -1520,7 +1520,7 @@ DECLARED: dict[str, dict[str, Rule]] = {
             worst=Severity.CRITICAL,
             check=later("sdstop.rules.system.tasks_stuck", "TASKS_STUCK.check"),
             needs=(BlockedTasks, BlockedTask, Node),
-            thresholds=(Threshold(name='seconds', default=15.0, help='time in D state without a context switch', unit='seconds'), Threshold(name='tasks', default=2.0, help='tasks stuck in one place, critical')),
+            thresholds=(Threshold(name='seconds', default=15.0, help='time in D state without a context switch', unit='seconds'), Threshold(name='tasks', default=2.0, help='tasks stuck in one place, critical'), Threshold(name='listed', default=4.0, help='tasks in D state in a list of ps or top, which has no context switches')),
             covers=(),
             after=frozenset({'array-degraded', 'cache-full-of-dirty', 'cluster-degraded', 'cluster-manager-down', 'device-hung', 'device-saturated', 'filesystem-full', 'filesystem-readonly', 'hot-stripe-member', 'kernel-io-errors', 'path-failed', 'rebuild-stalled', 'session-down', 'slow-device', 'slow-stripe-member', 'split-brain', 'stripe-convoy', 'thin-pool-filling', 'volume-degraded', 'volume-qos-saturated', 'volume-suspended', 'zfs-pool-degraded'}),
             damage=Damage.AVAILABILITY,
