@@ -6,7 +6,7 @@ import enum
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, Concatenate, TypeVar
+from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -267,8 +267,8 @@ def unchecked(subjects: Iterable[str], reason: str, *, calm: bool = False, gap: 
 
 
 Limits = Mapping[str, float]
-Check = Callable[Concatenate[Window, Limits, ...], Iterable[Verdict]]
-"""Function of a rule; that of a rule with `after` has a third argument, the findings so far."""
+Check = Callable[..., Iterable[Verdict]]
+"""Function of a rule over a window and its limits; a rule with `after` also gets the findings so far, a sequence."""
 V = TypeVar("V", bound=Verdict)
 
 

@@ -9,7 +9,7 @@ from sdstop.cli.settings import Config
 from sdstop.core.config_error import ConfigError
 from sdstop.core.finding import Rule, Severity, Threshold
 
-RULES = (Rule("too-hot", "s", Severity.WARNING, lambda *_: (), (), (Threshold("degrees", 40.0, "h"),)),)
+RULES = (Rule("too-hot", "s", Severity.WARNING, lambda _window, _limits: (), (), (Threshold("degrees", 40.0, "h"),)),)
 
 
 def loaded(tmp_path: Path, text: str) -> Config:

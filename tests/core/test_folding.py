@@ -52,9 +52,9 @@ NODES = topology([*shelf(0, 12, ONE, "expander-0:0"), *shelf(12, 12, ONE, "expan
                   row(BlockDevice, device="nvme0n1", kind="nvme")])  # fmt: skip
 """48 disks: two HBAs with two expanders each; and an NVMe drive that shares nothing with them."""
 RULES = [
-    Rule("hung", "a device hangs", Severity.CRITICAL, lambda *_: (), (), many="do not respond",
+    Rule("hung", "a device hangs", Severity.CRITICAL, lambda _window, _limits: (), (), many="do not respond",
          explains=("slow",)),
-    Rule("slow", "a device is slow", Severity.WARNING, lambda *_: (), ()),
+    Rule("slow", "a device is slow", Severity.WARNING, lambda _window, _limits: (), ()),
 ]  # fmt: skip
 
 

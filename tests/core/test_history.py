@@ -3,7 +3,7 @@
 import random
 import re
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import partial
 from typing import ClassVar
 
@@ -238,10 +238,13 @@ def test_nothing_here_and_a_source_that_failed_is_unchecked() -> None:
     def reader(path: str) -> Collector:
         return Collector(path[1:], "G", lambda host: [Gauge(w, 1) for w in host.text(path).split()], (Gauge,), ())
 
-    def check(window: Window, _: Mapping[str, float]) -> list[RuledOut]:
-        return [RuledOut(str(k), "1") for k in window.rows(Gauge)]
-
-    rule = Rule("g", "g", Severity.INFO, check, (Gauge,))
+    rule = Rule(
+        "g",
+        "g",
+        Severity.INFO,
+        lambda window, _: [RuledOut(str(k), "1") for k in window.rows(Gauge)],
+        (Gauge,),
+    )
 
     def judged(one: str, other: Evidence) -> list[tuple[str, str]]:
         given = Session(Origin("n"), [reader("/one"), reader("/other")], (rule,))
@@ -299,7 +302,7 @@ def test_a_text_that_nobody_pasted_means_nothing_where_the_node_was_asked(
 
 
 def test_a_rule_that_needs_a_longer_window_says_so() -> None:
-    slow = Rule("patient", "s", Severity.INFO, lambda *_: (), (Speed,), seconds=10.0)
+    slow = Rule("patient", "s", Severity.INFO, lambda _w, _l: (), (Speed,), seconds=10.0)
     given = session((slow,))
     given.feed(frame(1, 0))
     assert "1 of 10 s" in given.feed(frame(2, 1)).judgement.unchecked[0].reason

@@ -41,7 +41,7 @@ def finding(rule: str, subject: str, severity: Severity = Severity.CRITICAL, **f
 
 
 def rule(name: str, *explains: str) -> Rule:
-    return Rule(name, name, Severity.CRITICAL, lambda *_: (), (), explains=explains)
+    return Rule(name, name, Severity.CRITICAL, lambda _window, _limits: (), (), explains=explains)
 
 
 RULES = [rule("low", "high", "low"), rule("high")]

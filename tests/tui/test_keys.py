@@ -360,7 +360,7 @@ HOT = Finding(
 
 async def test_what_is_written_is_what_capture_writes(tmp_path: Path) -> None:
     """The same findings with their evidence, the same report, and who it was that looked."""
-    rule = Rule("odd", "is odd", Severity.WARNING, lambda *_: (HOT,), ())
+    rule = Rule("odd", "is odd", Severity.WARNING, lambda _window, _limits: (HOT,), ())
     origin = Origin("node-1", privileged=False, facts={"kernel": "6.1"})
     session = Session(origin, Node().session(0).collectors, [rule])
     session.feed_all(Node(DISKS, busy).frames(4))
