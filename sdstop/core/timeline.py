@@ -19,8 +19,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from sdstop.core.evidence import RAN, Evidence, Frame, RunMark
+from sdstop.core.growing_versions import GrowingVersions
 from sdstop.core.minute import Minute
-from sdstop.core.versions import GrowingVersions, Versions
+from sdstop.core.versions import Versions
 
 RING_SECONDS = 900.0
 """Seconds that a live session can be stepped back."""
