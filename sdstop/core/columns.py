@@ -15,18 +15,30 @@ from functools import cache
 from types import FunctionType, MethodType
 from typing import Any, TypeVar
 
-from msgspec import NODEFAULT
+from msgspec import NODEFAULT, Struct
 
 from sdstop.core.model import Reading, Rows, schema
 
 V = TypeVar("V")
 
 
+class Reprint(Struct, frozen=True):
+    """The data of a piece of evidence, and what prints them again from columns, byte for byte."""
+
+    key: str
+    data: bytes
+    again: Callable[[], bytes]
+
+
 class Batch(Reading, frozen=True):
-    """All rows of the family `of` that a parser yields at once: values by field; a field left out has its default."""
+    """All rows of the family `of` that a parser yields at once: values by field; a field left out has its default.
+
+    `reprint` is of the evidence that they are from, if these columns are all that it says.
+    """
 
     of: type[Reading]
     values: Mapping[str, Sequence[Any]]
+    reprint: Reprint | None = None
 
 
 class Columns(Mapping[Hashable, Reading]):

@@ -172,8 +172,9 @@ class Session:
         self._taken = frame.taken
         self.pauses.add(frame)
         self.frames_seen += 1
-        self.timeline.append(frame)
-        shot = self.memory.recalled(self._replay.feed(frame), self.rules, self._providers)
+        fed = self._replay.feed(frame)
+        self.timeline.append(frame, self._replay.reprints)
+        shot = self.memory.recalled(fed, self.rules, self._providers)
         self._history.add(shot)
         if frame.quiet and self._head is not None:
             self.took = time.monotonic() - start

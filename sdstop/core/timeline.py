@@ -10,7 +10,7 @@ import math
 import zlib
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import Lock
 from typing import Any
 
@@ -18,7 +18,9 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from sdstop.core.columns import Reprint
 from sdstop.core.evidence import RAN, Evidence, Frame, RunMark
+from sdstop.core.history import KEEP
 from sdstop.core.minute import Minute
 from sdstop.core.versions import GrowingVersions, Versions
 
@@ -123,10 +125,19 @@ class Timeline:
         found = (frame.taken for frame in reversed(frames) if any(item.key == key for item in frame.evidence))
         return next(found, frames[0].taken)
 
-    def append(self, frame: Frame) -> None:
-        """Add the newest frame."""
-        packs = self.seconds is not None and self._bytes > RING_LOOSE
-        packed = replace(frame, evidence=tuple(map(self._packed, frame.evidence))) if packs else frame
+    def append(self, frame: Frame, reprints: Mapping[str, Reprint] | None = None) -> None:
+        """Add the newest frame; `reprints` print its evidence from the columns that were parsed from it.
+
+        As long as a history keeps these columns anyway, they take the place of the text.
+        """
+        packed = frame
+        if self.seconds is not None:
+            evidence: Sequence[Evidence] = frame.evidence
+            if reprints and self.seconds <= KEEP:
+                evidence = [_reprinted(item, reprints.get(item.key)) for item in evidence]
+            if self._bytes > RING_LOOSE:
+                evidence = list(map(self._packed, evidence))
+            packed = replace(frame, evidence=tuple(evidence))
         with self._lock:
             self._append(frame, packed)
 
@@ -228,6 +239,8 @@ class Timeline:
         return _Stored(**_fields(item, b""), series=series, version=series.count - 1)
 
     def _unpacked(self, item: Evidence) -> Evidence:
+        if isinstance(item, _Reprinted):
+            return Evidence(**_fields(item, item.again()))
         if not isinstance(item, _Stored):
             return item
         series, texts = self._read.get(item.key, (None, []))
@@ -253,7 +266,7 @@ class OpenedTimeline(Timeline):
         self._all = list(map(named, self._all))
         self.frames = deque(self._all)
 
-    def append(self, frame: Frame) -> None:
+    def append(self, frame: Frame, reprints: Mapping[str, Reprint] | None = None) -> None:
         """Do nothing: the frame is held already."""
 
     def copy(self) -> Timeline:
@@ -345,6 +358,18 @@ class _Stored(Evidence, frozen=True):
 
     series: _Series = field(default_factory=_Series)
     version: int = 0
+
+
+class _Reprinted(Evidence, frozen=True, kw_only=True):
+    """Evidence whose data are printed from columns when they are asked for."""
+
+    again: Callable[[], bytes]
+
+
+def _reprinted(item: Evidence, reprint: Reprint | None) -> Evidence:
+    if reprint is None or reprint.data is not item.data:  # it was not parsed, as that of a run that hangs
+        return item
+    return _Reprinted(**_fields(item, b""), again=reprint.again)
 
 
 def _size(evidence: Iterable[Evidence]) -> int:

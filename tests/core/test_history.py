@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from sdstop.core.collector import Collector
+from sdstop.core.columns import Reprint
 from sdstop.core.diagnosis import Diagnosis, judge
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark, readable
 from sdstop.core.excerpt import EXCERPT
 from sdstop.core.finding import Finding, Gap, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Verdict
 from sdstop.core.finding_order import by_cause
 from sdstop.core.guard import Part
-from sdstop.core.history import History, Window
+from sdstop.core.history import KEEP, History, Window
 from sdstop.core.host import Host
 from sdstop.core.model import Reading, Source
 from sdstop.core.session import Session
@@ -529,6 +530,32 @@ def test_a_packed_timeline_returns_every_byte(monkeypatch: pytest.MonkeyPatch) -
     assert {item.key: item.data for item in first.evidence} == {
         "/disks": counters(99), "/small": b"99\n", "/rare": b"r81" * 400
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(("seconds", "prints"), [(KEEP, True), (KEEP + 1, False)])
+def test_columns_take_the_place_of_a_text_that_they_print_again(
+    monkeypatch: pytest.MonkeyPatch, *, seconds: float, prints: bool
+) -> None:
+    monkeypatch.setattr("sdstop.core.timeline.RING_LOOSE", 0)
+    timeline, frames, printed = Timeline(seconds), [], []
+
+    def reprint(n: int, data: bytes) -> Reprint:
+        def again() -> bytes:
+            printed.append(n)
+            return counters(n)
+
+        return Reprint("/disks", data, again)
+
+    for n in range(1, 100):
+        parsed, other = counters(n), counters(n + 1)
+        frames.append(Frame(n, float(n), float(n), (Evidence("/disks", data=parsed), Evidence("/more", data=other))))
+        timeline.append(frames[-1], {"/disks": reprint(n, parsed), "/more": reprint(0, counters(n))})
+    assert [item.data for item in timeline.frames[-1].evidence] == [b"", b""]
+    assert not printed
+    first = timeline.frames[0].number
+    assert [timeline.frame(at) for at in range(len(timeline.frames))] == frames[first - 1 :]
+    assert timeline.recall(3, 4)[0].evidence == frames[first + 2].evidence
+    assert printed == ([*range(first, 100), first + 3] if prints else [])
 
 
 def test_a_packed_timeline_counts_its_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
