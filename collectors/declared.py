@@ -616,7 +616,7 @@ DECLARED: dict[str, dict[str, Collector]] = {
         "SESSIONS_TEXT": Collector(
             name='sessions-text',
             title='iSCSI sessions and NVMe controllers from texts',
-            read=IfPresent(later("sdstop.collectors.network.sessions_text", "SESSIONS_TEXT.read"), (NothingFound(calls=(Call(method='recorded_texts', given=('iscsiadm',)), Call(method='recorded_texts', given=('nvme',))), end=End(key='cmd:iscsiadm', detail='none recorded; never run on a live node')),) * 2, ()),
+            read=IfPresent(later("sdstop.collectors.network.sessions_text", "SESSIONS_TEXT.read"), (NothingFound(calls=(Call(method='recorded_texts', given=('iscsiadm',)), Call(method='recorded_texts', given=('nvme',))), end=End(key='cmd:iscsiadm', detail='none recorded; never run on a live node', recorded=False)),) * 2, ()),
             families=(SessionState, StorageSession, NvmePath),
             needs=(Need(what='cmd:iscsiadm *', why='iSCSI sessions, from captures only'), Need(what='cmd:nvme list-subsys*', why='NVMe controllers, from captures only')),
             forms=(Form(key='cmd:iscsiadm -m session -P 1', first='(?:iSCSI Transport Class version \\S+\\n)?(?:version \\S+\\n)?Target: (?:iqn|eui|naa)\\.\\S+', reads='iSCSI sessions, their states, portals and disks', versions='open-iscsi 2'), Form(key='cmd:nvme list-subsys', first='nvme-subsys\\d+ - NQN=\\S+', reads='controllers of NVMe subsystems, and their states', versions='nvme-cli 1 and 2', several=Several.JOINED)),

@@ -17,6 +17,8 @@ from sdstop.core.form import Form
 from sdstop.core.host import Host
 from sdstop.core.model import Derivation, Reading, Rows
 
+TEXTS_ONLY = "Read recorded output, not a live node"
+"""Heading of sources that are not `Collector.is_live`, in lists of sources of a live node."""
 LIVE = 1.0
 """Seconds between runs for sources that the kernel serves from memory."""
 SLOW = 60.0

@@ -196,6 +196,7 @@ class Replay:
         return Run(
             collector.name, outcome, reason, mark.started, taken, since, mark.duration, seconds, tables, keys,
             None if outcome is Outcome.OK else last, recorded, began, defects, collector.devices,
+            collector.is_live,
         )  # fmt: skip
 
     def _find_unread(self, changed: set[str]) -> None:

@@ -145,8 +145,8 @@ class Run(Struct, frozen=True, eq=False):
     `started` and `began` (the start of the current outcome) are monotonic seconds; `taken` and `since` are the same
     times in Unix seconds. `duration` is None if unknown or still hanging. `seconds` is the time since the previous
     successful run, None for the first. `reason` explains a failed run, or the missing data of a successful one.
-    `tables` holds the readings by family; `last` is the last successful run if this one is not. `devices` is that of
-    the collector.
+    `tables` holds the readings by family; `last` is the last successful run if this one is not. `devices` and
+    `is_live` are those of the collector.
     """
 
     collector: str
@@ -165,6 +165,7 @@ class Run(Struct, frozen=True, eq=False):
     defects: tuple[Defect, ...] = ()
     """Why nothing good can be concluded from parts of its evidence."""
     devices: str = ""
+    is_live: bool = True
     memo: dict[Hashable, Any] = field(default_factory=dict)
     """Cache of results derived from this run alone, kept as long as windows can request them."""
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from sdstop.core.collector import Collector
+from sdstop.core.collector import Collector, Need
 from sdstop.core.columns import Reprint
 from sdstop.core.diagnosis import Diagnosis, judge
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark, readable
@@ -269,6 +269,37 @@ def test_a_rule_about_hardware_that_is_not_there_is_silent() -> None:
     given = session((FAST,))
     look = given.feed(Frame(1, 1.0, 1.0, (Evidence("/m", Outcome.ABSENT),)))
     assert look.judgement == judge(look.window, (), {})
+
+
+@pytest.mark.parametrize(
+    ("asked", "pasted", "said"),
+    [
+        (Evidence("/m", Outcome.ABSENT), (), []),
+        (Evidence("/m", Outcome.ABSENT), (Evidence("cmd:gauge", data=b"a"),), ["a"]),
+        (None, (), ["live: not recorded in this capture"]),
+        (Evidence("/m", Outcome.DENIED, detail="needs root"), (), ["live: denied, /m: needs root"]),
+        (Evidence("/m", data=b"b"), (), ["b"]),
+    ],
+)
+def test_a_text_that_nobody_pasted_means_nothing_where_the_node_was_asked(
+    asked: Evidence | None, pasted: tuple[Evidence, ...], said: list[str]
+) -> None:
+    """A live node never has the texts; whether a rule applies to it follows from the sources that ask it."""
+
+    def gauges(key: str) -> Iterable[Reading]:
+        return [Gauge(key, 1)]
+
+    live = Collector("live", "Gauges", lambda host: gauges(host.text("/m")), (Gauge,), (Need("/m", "all"),))
+    text = Collector(
+        "pasted", "Gauges", lambda host: gauges(host.run(["gauge"]).text), (Gauge,), (Need("cmd:gauge", "all"),)
+    )
+    rule = Rule("g", "g", Severity.INFO, lambda w, _: [RuledOut(str(k), "1") for k in w.rows(Gauge)], (Gauge,))
+    given = Session(Origin("n"), [live, text], (rule,))
+    found = given.feed(Frame(1, 1.0, 1.0, (*([asked] if asked else ()), *pasted))).judgement
+    assert [*(u.reason for u in found.unchecked), *(r.subject for r in found.ruled_out)] == said
+    only = Session(Origin("n", live=True), [text], (rule,))
+    (unchecked,) = only.feed(Frame(1, 1.0, 1.0)).judgement.unchecked
+    assert unchecked.reason == "pasted: not recorded in this capture"
 
 
 def test_a_rule_that_needs_a_longer_window_says_so() -> None:
