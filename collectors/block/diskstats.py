@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain
 from sys import intern
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import Struct
 
 from sdstop.core.collector import LIVE, Collector, Need
-from sdstop.core.columns import Batch, Reprint, packed
+from sdstop.core.column_series import Reprint, Row
+from sdstop.core.columns import Batch, packed
 from sdstop.core.expression import expression
 from sdstop.core.host import Host, Malformed
 from sdstop.core.model import Derivation, Reading
@@ -78,26 +80,30 @@ def _parsed(data: bytes) -> _Text:
 class _Text(NamedTuple):
     """Lines with their values by field; `heads` are the beginnings up to the name, if each line is a whole row.
 
-    `plain`: each line is its head and the counters, with one space between them.
+    `printer` prints them from the counters, None if a line is not its head and its counters with a space between them.
     """
 
     lines: Sequence[bytes]
     heads: Sequence[bytes]
     values: Mapping[str, Sequence[Any]]
-    plain: bool = False
+    printer: _Printer | None = None
 
-    def printer(self) -> Callable[[], bytes] | None:
-        """Return what prints the lines again from the columns, None if it would not be the same text."""
-        columns, heads = [self.values[name] for name in _COUNTERS], self.heads
-        if not self.plain or not heads or None in columns[_IN_FLIGHT]:
-            return None
-        counters = b"%d " * (len(_COUNTERS) - 1) + b"%d\n"
+    def reprint(self, data: bytes) -> Reprint | None:
+        """Return what prints the data with these lines again, None if it would not be the same."""
+        columns = [self.values[name] for name in _COUNTERS]
+        whole = self.printer is not None and all(isinstance(column, array) for column in columns)
+        return Reprint(PATH, data, columns, self.printer) if whole and self.printer and data.endswith(b"\n") else None
 
-        def again() -> bytes:
-            form = b"".join([head.replace(b"%", b"%%") + counters for head in heads])
-            return form % tuple(chain.from_iterable(zip(*columns, strict=True)))
 
-        return again
+class _Printer(Struct, frozen=True, eq=False):
+    """Prints lines from their heads and counters."""
+
+    heads: Sequence[bytes]
+
+    def __call__(self, columns: Row) -> bytes:
+        counters = b"%d " * (len(columns) - 1) + b"%d\n"
+        form = b"".join([head.replace(b"%", b"%%") + counters for head in self.heads])
+        return form % tuple(chain.from_iterable(zip(*columns, strict=True)))
 
 
 _NAMED = ("device", "major", "minor")
@@ -138,7 +144,7 @@ def _again(lines: Sequence[bytes], known: _Text) -> _Text | None:
             for place, value in zip(changed, column, strict=True):
                 whole[place] = value
         values[name] = packed(whole, before)
-    return _Text(lines, known.heads, values, known.plain and plain)
+    return _Text(lines, known.heads, values, known.printer if plain else None)
 
 
 def _anew(lines: Sequence[bytes], known: _Text) -> _Text:
@@ -158,7 +164,8 @@ def _anew(lines: Sequence[bytes], known: _Text) -> _Text:
     values = {name: packed(column, known.values.get(name)) for name, column in fields}
     if len(whole) < len(lines) or any(len(row) != len(_COUNTERS) for _, _, row in whole):
         return _Text(lines, (), values)
-    return _Text(lines, [line[: len(line) - len(parts[3])] for line, parts, _ in whole], values, plain)
+    heads = [line[: len(line) - len(parts[3])] for line, parts, _ in whole]
+    return _Text(lines, heads, values, _Printer(heads) if plain and heads else None)
 
 
 def _padded(numbers: list[Any]) -> list[Any]:
@@ -226,8 +233,7 @@ def _disks(host: Host, data: bytes, *, hidden: bool) -> Iterator[Batch]:
     names = text.values["device"]
     if data.count(b"\n") + (not data.endswith(b"\n")) > len(names) and (lost := _lost(data, set(names))):
         host.defect(PATH, f"no counters in the row of {lost}")
-    again = text.printer() if data.endswith(b"\n") else None
-    yield Batch(Disk, text.values, None if again is None else Reprint(PATH, data, again))
+    yield Batch(Disk, text.values, text.reprint(data))
 
 
 _BUSY, _REQUESTS = 0.1, 100.0

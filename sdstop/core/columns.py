@@ -15,19 +15,12 @@ from functools import cache
 from types import FunctionType, MethodType
 from typing import Any, TypeVar
 
-from msgspec import NODEFAULT, Struct
+from msgspec import NODEFAULT
 
+from sdstop.core.column_series import Reprint
 from sdstop.core.model import Reading, Rows, schema
 
 V = TypeVar("V")
-
-
-class Reprint(Struct, frozen=True):
-    """The data of a piece of evidence, and what prints them again from columns, byte for byte."""
-
-    key: str
-    data: bytes
-    again: Callable[[], bytes]
 
 
 class Batch(Reading, frozen=True):

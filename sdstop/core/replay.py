@@ -13,7 +13,8 @@ from msgspec.structs import replace
 
 from sdstop.core.absence import IfPresent
 from sdstop.core.collector import LIVE, Collector, Command, Need
-from sdstop.core.columns import Batch, Columns, Reprint
+from sdstop.core.column_series import Reprint
+from sdstop.core.columns import Batch, Columns
 from sdstop.core.evidence import RAN, Defect, Evidence, Frame, Outcome, RunMark
 from sdstop.core.evidence_host import TREE, EvidenceHost
 from sdstop.core.expression import expression

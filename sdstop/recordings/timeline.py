@@ -17,7 +17,7 @@ from typing import cast, overload
 from msgspec.structs import replace
 
 from sdstop.core.block import OpenBlock
-from sdstop.core.columns import Reprint
+from sdstop.core.column_series import Reprint
 from sdstop.core.evidence import RAN, Evidence, Frame, RunMark
 from sdstop.core.minute import Minute
 from sdstop.core.timeline import Moved, RunStart, Timeline

@@ -3,6 +3,7 @@
 import random
 import re
 import threading
+from array import array
 from collections.abc import Iterable
 from functools import partial
 from typing import ClassVar
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from sdstop.core.collector import Collector, Need
-from sdstop.core.columns import Reprint
+from sdstop.core.column_series import Reprint, Row
 from sdstop.core.diagnosis import Diagnosis, judge
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark, readable
 from sdstop.core.excerpt import EXCERPT
@@ -563,30 +564,26 @@ def test_a_packed_timeline_returns_every_byte(monkeypatch: pytest.MonkeyPatch) -
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("seconds", "prints"), [(KEEP, True), (KEEP + 1, False)])
-def test_columns_take_the_place_of_a_text_that_they_print_again(
-    monkeypatch: pytest.MonkeyPatch, *, seconds: float, prints: bool
-) -> None:
-    monkeypatch.setattr("sdstop.core.timeline.RING_LOOSE", 0)
-    timeline, frames, printed = Timeline(seconds), [], []
+@pytest.mark.parametrize("seconds", [KEEP, KEEP + 50])
+def test_columns_take_the_place_of_a_text_that_they_print_again(seconds: float) -> None:
+    timeline, frames = Timeline(seconds), []
 
-    def reprint(n: int, data: bytes) -> Reprint:
-        def again() -> bytes:
-            printed.append(n)
-            return counters(n)
+    def printer(columns: Row) -> bytes:
+        return counters(columns[0][0])
 
-        return Reprint("/disks", data, again)
-
-    for n in range(1, 100):
+    for n in range(1, 200):
         parsed, other = counters(n), counters(n + 1)
         frames.append(Frame(n, float(n), float(n), (Evidence("/disks", data=parsed), Evidence("/more", data=other))))
-        timeline.append(frames[-1], {"/disks": reprint(n, parsed), "/more": reprint(0, counters(n))})
-    assert [item.data for item in timeline.frames[-1].evidence] == [b"", b""]
-    assert not printed
+        printed = [
+            Reprint("/disks", parsed, [array("I", [n])], printer),
+            Reprint("/more", counters(n), [array("I", [n])], printer),  # of another text than the frame has
+        ]
+        timeline.append(frames[-1], {each.key: each for each in printed})
+    assert [len(item.data) > 0 for item in timeline.frames[-1].evidence] == [False, True]
     first = timeline.frames[0].number
+    assert first == 199 - seconds
     assert [timeline.frame(at) for at in range(len(timeline.frames))] == frames[first - 1 :]
-    assert timeline.recall(3, 4)[0].evidence == frames[first + 2].evidence
-    assert printed == ([*range(first, 100), first + 3] if prints else [])
+    assert [frame.evidence for frame in timeline.recall(3, 9)] == [e.evidence for e in frames[first + 2 : first + 8]]
 
 
 def test_a_packed_timeline_counts_its_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
