@@ -21,9 +21,10 @@ from msgspec.structs import replace
 
 from sdstop.core.column_series import ColumnSeries, Reprint
 from sdstop.core.evidence import RAN, Evidence, Frame, RunMark
+from sdstop.core.growing_versions import GrowingVersions
 from sdstop.core.history import KEEP
 from sdstop.core.minute import Minute
-from sdstop.core.versions import GrowingVersions, Versions
+from sdstop.core.versions import Versions
 
 RING_SECONDS = 900.0
 """Seconds that a live session can be stepped back."""
