@@ -26,7 +26,7 @@ V = TypeVar("V")
 class Batch(Reading, frozen=True):
     """All rows of the family `of` that a parser yields at once: values by field; a field left out has its default.
 
-    `reprint` is of the evidence that they are from, if these columns are all that it says.
+    `reprint` is of the evidence that they are from, if it has nothing but these columns.
     """
 
     of: type[Reading]
