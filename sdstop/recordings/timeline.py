@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from threading import RLock
 from typing import cast, overload
 
 from msgspec.structs import replace
 
 from sdstop.core.block import OpenBlock
+from sdstop.core.column_series import Reprint
 from sdstop.core.evidence import RAN, Evidence, Frame, RunMark
 from sdstop.core.minute import Minute
 from sdstop.core.timeline import Moved, RunStart, Timeline
@@ -67,7 +68,7 @@ class StoredTimeline(Timeline):
         part = self.part
         self.part = lambda frame: named(part(frame))
 
-    def append(self, frame: Frame) -> None:
+    def append(self, frame: Frame, reprints: Mapping[str, Reprint] | None = None) -> None:
         """Do nothing: the frame is held already."""
 
     def copy(self) -> Timeline:
