@@ -228,7 +228,7 @@ BTRFS_CHUNKS = Collector(
     (BtrfsSpace,),
     (
         Need(f"list:{BTRFS}*", "mounted btrfs and their devices"),
-        Need(f"{BTRFS}/*", "sizes of chunks, and what they have in use", filled=("bytes_used",)),
+        Need(f"{BTRFS}/*", "sizes of chunks and their space in use", filled=("bytes_used",)),
         Need("cmd:btrfs *", "the same of `btrfs filesystem usage` and `df`, from captures only"),
     ),
     SLOW,

@@ -175,8 +175,8 @@ class BtrfsScrub(Reading, frozen=True):
 class BtrfsSpace(Reading, frozen=True, kw_only=True):
     """Space of a btrfs in chunks of data and metadata, from sysfs (fs/btrfs/sysfs.c, Linux 3.14) or btrfs-progs.
 
-    Sizes are as files see them, without copies, but for `unallocated`. `room` is what the device with the least space
-    that a chunk of metadata needs has left: the second largest for raid1. The reserve is a part of the metadata in use.
+    Sizes are as files see them, without copies, but for `unallocated`. `room` is the unallocated space on each of the
+    devices of a chunk of metadata: the second largest for raid1. The reserve is a part of the metadata in use.
     """
 
     family: ClassVar[str] = "btrfs_space"
@@ -190,7 +190,7 @@ class BtrfsSpace(Reading, frozen=True, kw_only=True):
     unallocated: Annotated[int | None, Metric("Unallocated", "Space of the devices outside of chunks", "bytes")] = None
     room: Annotated[
         int | None,
-        Metric("Room", "Unallocated space on each device that a chunk of metadata needs", "bytes", export=False),
+        Metric("Room", "Unallocated space on each device of a chunk of metadata", "bytes", export=False),
     ] = None
     data: Annotated[int | None, Metric("Data", "Size of the chunks of data", "bytes")] = None
     data_used: Annotated[int | None, Metric("Data used", "Space in use in them", "bytes")] = None

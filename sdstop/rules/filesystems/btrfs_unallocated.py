@@ -60,7 +60,7 @@ def _judged(window: Window, row: BtrfsSpace, limits: Limits) -> Verdict:
 
 
 def _chunk(row: BtrfsSpace) -> int:
-    """Return the bytes that a chunk of metadata needs on a device: at most a tenth of the devices."""
+    """Return the size of a chunk of metadata on a device: at most a tenth of the devices."""
     chunk = _GIB if row.size is None or row.size > _SMALL else _GIB // 4
     return min(chunk, row.size // 10 if row.size is not None else chunk) * (row.copies or 1)
 
