@@ -370,7 +370,7 @@ def _advice(shared: _SharedThing) -> Iterator[Advice]:
     elif shared.kind in {ThingKind.SESSION, ThingKind.TARGET, ThingKind.PEER}:
         yield "Check that the other side answers, and the network in between."
     elif shared.subject == INTERFACES:
-        yield "Look for what the interfaces share: the switch, the card, the CPUs."
+        yield "Look for a shared cause: the switch, the card, the CPUs."
     elif shared.thing is None:
         yield "Find the first error: the disks share controllers and power."
         yield run("journalctl", "-k")
