@@ -108,6 +108,7 @@ SOURCES = (
     "filesystems.errors",
     "filesystems.scrubs",
     "filesystems.quotas",
+    "filesystems.nfs",
 )
 """Modules that define collectors, one line each, in the order in which lists show their sources.
 

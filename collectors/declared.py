@@ -54,6 +54,8 @@ from sdstop.collectors.fabric.readings import PcieFunction
 from sdstop.collectors.filesystems.readings import BtrfsErrors
 from sdstop.collectors.filesystems.readings import BtrfsScrub
 from sdstop.collectors.filesystems.readings import Ext4Errors
+from sdstop.collectors.filesystems.readings import NfsMount
+from sdstop.collectors.filesystems.readings import NfsRequests
 from sdstop.collectors.filesystems.readings import Quotas
 from sdstop.collectors.gluster.readings import GlusterBrick
 from sdstop.collectors.gluster.readings import GlusterHeal
@@ -385,7 +387,15 @@ DECLARED: dict[str, dict[str, Collector]] = {
             title='Mounted file systems and their devices',
             read=IfPresent(later("sdstop.collectors.block.mounts", "MOUNTED.read"), (NothingFound(calls=(Call(method='read', given=('/proc/self/mounts',)), Call(method='read', given=('/proc/mounts',))), end=End(call=1)),) * 2, (Denied, Failed, TimedOut)),
             families=(MountPoint,),
-            needs=(Need(what='/proc/self/mounts', why='file systems, their devices, and whether they can be written', keep=later("sdstop.core.retention", "mount_table", "sdstop.collectors.block.names", "DEVICE_NAMES.needs[0].keep"), everyone=True), Need(what='/proc/mounts', why='file systems, their devices, and whether they can be written', keep=later("sdstop.core.retention", "mount_table", "sdstop.collectors.block.names", "DEVICE_NAMES.needs[0].keep"), everyone=True)),
+            needs=(
+                Need(what='/proc/self/mounts', why='file systems, their devices, and whether they can be written', keep=later("sdstop.core.retention", "mount_table", "sdstop.collectors.block.names", "DEVICE_NAMES.needs[0].keep"), everyone=True),
+                Need(what='/proc/mounts', why='file systems, their devices, and whether they can be written', keep=later("sdstop.core.retention", "mount_table", "sdstop.collectors.block.names", "DEVICE_NAMES.needs[0].keep"), everyone=True),
+                Need(what='list:/sys/fs/ext4', why='mounted ext4 file systems, which may have a journal on a device of its own'),
+                Need(what='/sys/fs/ext4/*/journal_task', why='the process of the kernel that writes the journal'),
+                Need(what='/proc/*/comm', why='the name of that process, which has the device'),
+                Need(what='list:/sys/fs/btrfs*', why='the devices of a btrfs'),
+                Need(what='link:/dev/mapper/*', why='the kernel name of a mounted mapping'),
+            ),
             pace=60.0,
         ),
     },
@@ -2432,6 +2442,16 @@ DECLARED: dict[str, dict[str, Collector]] = {
             deadline=10.0,
             forms=(Form(key='cmd:repquota -a', first='\\*\\*\\* Report for (?:user|group|project) quotas on device /dev/\\S+', reads='quotas of users, groups and projects', versions='quota-tools 4', several=Several.JOINED),),
             resting=3600.0,
+        ),
+    },
+    "sdstop.collectors.filesystems.nfs": {
+        "NFS": Collector(
+            name='nfs',
+            title='NFS mounts and their requests',
+            read=IfPresent(later("sdstop.collectors.filesystems.nfs", "NFS.read"), (NothingFound(calls=(Call(method='read', given=('/proc/net/rpc/nfs',)),), end=End(call=0)), NothingFound(calls=(Call(method='read', given=('/proc/net/rpc/nfs',)), Call(method='read', given=('/proc/self/mountstats',))), end=End(call=1))), (Denied, Failed, TimedOut)),
+            families=(NfsMount, NfsRequests),
+            needs=(Need(what='/proc/net/rpc/nfs', why='whether the kernel has an NFS client', everyone=True), Need(what='/proc/self/mountstats', why='time, repetitions and timeouts of the requests of NFS mounts', keep=later("sdstop.collectors.filesystems.nfs", "NFS.needs[1].keep"), everyone=True)),
+            forms=(Form(key='/proc/self/mountstats', first='device \\S.* mounted on /.* with fstype \\S+', reads='requests of NFS mounts', versions='Linux 2.6.17 and later', goes_on='device .* mounted on .*|\\s+(?:[a-z_]+[\\d]*:|per-op|RPC iostats|[A-Z][A-Z0-9_]+:|\\d+:).*'),),
         ),
     },
 }

@@ -64,6 +64,8 @@ ORDER = (
     "network.link_oversubscribed",
     "network.link_saturated",
     "network.storage_retransmits",
+    "filesystems.nfs_timeouts",
+    "filesystems.nfs_slow",
     "network.pause_frames",
     "fabric.phy_errors",
     "fabric.storage_port_errors",

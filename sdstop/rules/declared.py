@@ -20,6 +20,7 @@ from sdstop.collectors.devicemapper.readings import ChecksummedDevice
 from sdstop.collectors.devicemapper.readings import MappedDevice
 from sdstop.collectors.devicemapper.readings import MappedRaid
 from sdstop.collectors.devicemapper.readings import MappedState
+from sdstop.collectors.devicemapper.readings import MappedTarget
 from sdstop.collectors.devicemapper.readings import MultipathPath
 from sdstop.collectors.devicemapper.readings import MultipathState
 from sdstop.collectors.devicemapper.volume_readings import LogicalVolume
@@ -40,6 +41,7 @@ from sdstop.collectors.fabric.readings import PcieFunction
 from sdstop.collectors.filesystems.readings import BtrfsErrors
 from sdstop.collectors.filesystems.readings import BtrfsScrub
 from sdstop.collectors.filesystems.readings import Ext4Errors
+from sdstop.collectors.filesystems.readings import NfsMount
 from sdstop.collectors.filesystems.readings import Quotas
 from sdstop.collectors.gluster.readings import GlusterHeal
 from sdstop.collectors.gluster.readings import GlusterVolume
@@ -385,7 +387,18 @@ DECLARED: dict[str, dict[str, Rule]] = {
         ),
     },
     "sdstop.rules.mappings.target_left": {
-        "TARGET_LEFT": Rule(id='target-left', says='device mapper target that fails or delays requests, on purpose or after an error', worst=Severity.CRITICAL, check=later("sdstop.rules.mappings.target_left", "TARGET_LEFT.check"), needs=(MappedDevice,), explains=('filesystem-readonly', 'filesystem-errors', 'kernel-io-errors', 'slow-device', 'slow-stripe-member', 'device-saturated', 'flush-slow'), damage=Damage.AVAILABILITY, view='disks', advice='Find out who loaded the table: LVM without a disk, or a test.'),
+        "TARGET_LEFT": Rule(
+            id='target-left',
+            says='device mapper target that fails or delays requests, on purpose or after an error',
+            worst=Severity.CRITICAL,
+            check=later("sdstop.rules.mappings.target_left", "TARGET_LEFT.check"),
+            needs=(MappedDevice,),
+            instead=(MappedTarget,),
+            explains=('filesystem-readonly', 'filesystem-errors', 'kernel-io-errors', 'slow-device', 'slow-stripe-member', 'device-saturated', 'flush-slow'),
+            damage=Damage.AVAILABILITY,
+            view='disks',
+            advice='Find out who loaded the table: LVM without a disk, or a test.',
+        ),
     },
     "sdstop.rules.paths.path_failed": {
         "PATH_FAILED": Rule(
@@ -924,10 +937,38 @@ DECLARED: dict[str, dict[str, Rule]] = {
             needs=(StoragePeer,),
             thresholds=(Threshold(name='share', default=0.005, help='share of segments sent again', unit='ratio'), Threshold(name='segments', default=1000.0, help='segments needed to judge')),
             covers=(Covers(family=StoragePeer, subject='{peer}/{service}'),),
-            explains=('slow-device', 'slow-stripe-member', 'osd-slow'),
+            explains=('slow-device', 'slow-stripe-member', 'osd-slow', 'nfs-slow', 'nfs-timeouts'),
             many='lose segments',
             view='network',
             advice='Look for drops along the path: interface, bond, switch, peer.',
+        ),
+    },
+    "sdstop.rules.filesystems.nfs_timeouts": {
+        "NFS_TIMEOUTS": Rule(
+            id='nfs-timeouts',
+            says='NFS requests that got no answer in time',
+            worst=Severity.WARNING,
+            check=later("sdstop.rules.filesystems.nfs_timeouts", "NFS_TIMEOUTS.check"),
+            needs=(NfsMount,),
+            thresholds=(Threshold(name='again', default=3.0, help='requests sent again'), Threshold(name='share', default=0.005, help='share of requests sent again', unit='ratio')),
+            covers=(Covers(family=NfsMount),),
+            many='lack answers',
+            view='network',
+            advice='Check the server, then the network for loss and lost connections.',
+        ),
+    },
+    "sdstop.rules.filesystems.nfs_slow": {
+        "NFS_SLOW": Rule(
+            id='nfs-slow',
+            says='NFS mounts whose requests take far longer than before, under no more load',
+            worst=Severity.WARNING,
+            check=later("sdstop.rules.filesystems.nfs_slow", "NFS_SLOW.check"),
+            needs=(NfsMount,),
+            thresholds=(Threshold(name='wait', default=0.01, help='time of a request', unit='seconds'), Threshold(name='bad', default=0.1, help='time of a request that is a warning', unit='seconds'), Threshold(name='times', default=5.0, help='time as a multiple of the time before; for a warning twice this')),
+            covers=(Covers(family=NfsMount),),
+            many='answer slowly',
+            view='network',
+            advice="Check the server's disks and load, then the network for loss.",
         ),
     },
     "sdstop.rules.network.pause_frames": {
