@@ -14,6 +14,7 @@ SOURCES = (
     "system.processes",
     "system.tasks",
     "system.reports",
+    "system.units",
     "block.diskstats",
     "block.iostat",
     "block.sar",

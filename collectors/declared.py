@@ -118,6 +118,7 @@ from sdstop.collectors.system.readings import BlockedTask
 from sdstop.collectors.system.readings import BlockedTasks
 from sdstop.collectors.system.readings import Cpu
 from sdstop.collectors.system.readings import CpuActivity
+from sdstop.collectors.system.readings import FailedUnit
 from sdstop.collectors.system.readings import Node
 from sdstop.collectors.system.readings import Pressure
 from sdstop.collectors.system.readings import ProcessActivity
@@ -125,6 +126,7 @@ from sdstop.collectors.system.readings import ProcessIo
 from sdstop.collectors.system.readings import ProcessSummary
 from sdstop.collectors.system.readings import StorageThread
 from sdstop.collectors.system.readings import StorageThreadActivity
+from sdstop.collectors.system.readings import Units
 from sdstop.collectors.zfs.datasets import Dataset
 from sdstop.collectors.zfs.datasets import DatasetActivity
 from sdstop.collectors.zfs.datasets import DatasetSettings
@@ -264,6 +266,17 @@ DECLARED: dict[str, dict[str, Collector]] = {
                 Form(key='cmd:top', first='top - \\d\\d:\\d\\d:\\d\\d up ', reads='load, memory, stolen processor time, and the tasks in D state that it lists', versions='procps 3 and later'),
                 Form(key='cmd:ps', first='USER +PID +%CPU +%MEM +VSZ +RSS +TTY +STAT +START +TIME +COMMAND|F S +UID +PID +PPID |(?=[^\\n]*\\bPID\\b)(?=[^\\n]*\\bSTAT\\b)[A-Z% ]{8,200}$', reads='tasks in D state', versions='procps 3 and later: aux, -el, or -o with pid and stat'),
             ),
+        ),
+    },
+    "sdstop.collectors.system.units": {
+        "UNITS": Collector(
+            name='units',
+            title='Failed units of systemd in recorded lists',
+            read=IfPresent(later("sdstop.collectors.system.units", "UNITS.read"), (NothingFound(calls=(Call(method='recorded_texts', given=('systemctl',)),), end=End(key='cmd:systemctl --failed', detail='not recorded', recorded=False)),) * 2, ()),
+            families=(FailedUnit, Units),
+            needs=(Need(what='cmd:systemctl *', why='failed units, from captures only; never run', keep=later("sdstop.collectors.system.units", "UNITS.needs[0].keep")),),
+            pace=60.0,
+            forms=(Form(key='cmd:systemctl --failed', first='[ ]*UNIT +LOAD +ACTIVE +SUB +(?:JOB +)?DESCRIPTION[ ]*$', reads='failed units, and how many there are', versions='systemd 219 and later', goes_on='\\W{0,3}\\s*\\S+\\.(?:service|mount|swap|socket|target|device|automount|timer|path|slice|scope) .*|[A-Z]{3,6} += .*|\\d+ (?:loaded )?units? listed\\..*|To show all .*|Pass --all .*', fault=later("sdstop.collectors.system.units", "UNITS.forms[0].fault")),),
         ),
     },
     "sdstop.collectors.block.diskstats": {

@@ -24,6 +24,7 @@ ORDER = (
     "disks.kernel_io_errors",
     "filesystems.filesystem_readonly",
     "filesystems.filesystem_errors",
+    "system.service_failed",
     "system.kernel_faults",
     "mappings.volume_suspended",
     "mappings.target_left",
@@ -123,6 +124,7 @@ ORDER = (
     "system.cpu_saturated",
     "system.tasks_stuck",
     "system.io_stalled",
+    "arrays.members_differ",
     "disks.device_slowed",
     "system.load_unexplained",
 )

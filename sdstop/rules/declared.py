@@ -83,7 +83,9 @@ from sdstop.collectors.powerflex.readings import ScaleioPool
 from sdstop.collectors.system.readings import BlockedTask
 from sdstop.collectors.system.readings import BlockedTasks
 from sdstop.collectors.system.readings import Cpu
+from sdstop.collectors.system.readings import FailedUnit
 from sdstop.collectors.system.readings import Node
+from sdstop.collectors.system.readings import Units
 from sdstop.collectors.zfs.datasets import DatasetSettings
 from sdstop.collectors.zfs.readings import Pool
 from sdstop.collectors.zfs.readings import PoolSettings
@@ -354,6 +356,9 @@ DECLARED: dict[str, dict[str, Rule]] = {
             view='disks',
             advice='Repair the device below it; then unmount and check the file system.',
         ),
+    },
+    "sdstop.rules.system.service_failed": {
+        "SERVICE_FAILED": Rule(id='service-failed', says='units of systemd that failed: storage services, mounts, checks of file systems', worst=Severity.WARNING, check=later("sdstop.rules.system.service_failed", "SERVICE_FAILED.check"), needs=(Units,), instead=(FailedUnit,), covers=(), many='failed', damage=Damage.AVAILABILITY, view='host', advice='Find the reason in its log before you start it again.'),
     },
     "sdstop.rules.system.kernel_faults": {
         "KERNEL_FAULTS": Rule(
@@ -1582,6 +1587,21 @@ DECLARED: dict[str, dict[str, Rule]] = {
             damage=Damage.AVAILABILITY,
             view='host',
             advice='Read the kernel stack of a blocked task to see where it waits.',
+        ),
+    },
+    "sdstop.rules.arrays.members_differ": {
+        "MEMBERS_DIFFER": Rule(
+            id='members-differ',
+            says='members of one array with different settings: write cache, scheduler, queue, firmware, kind of disk',
+            worst=Severity.INFO,
+            check=later("sdstop.rules.arrays.members_differ", "MEMBERS_DIFFER.check"),
+            needs=(BlockDevice,),
+            thresholds=(Threshold(name='factor', default=4.0, help='how many times smaller the queue of a member is'),),
+            covers=(),
+            many='have members that differ',
+            standing=True,
+            view='disks',
+            advice='If the difference is not on purpose, set it as on the others.',
         ),
     },
     "sdstop.rules.disks.device_slowed": {
