@@ -2463,7 +2463,7 @@ DECLARED: dict[str, dict[str, Collector]] = {
             title='NFS mounts and their requests',
             read=IfPresent(later("sdstop.collectors.filesystems.nfs", "NFS.read"), (NothingFound(calls=(Call(method='read', given=('/proc/net/rpc/nfs',)),), end=End(call=0)), NothingFound(calls=(Call(method='read', given=('/proc/net/rpc/nfs',)), Call(method='read', given=('/proc/self/mountstats',))), end=End(call=1))), (Denied, Failed, TimedOut)),
             families=(NfsMount, NfsRequests),
-            needs=(Need(what='/proc/net/rpc/nfs', why='whether the kernel has an NFS client', everyone=True), Need(what='/proc/self/mountstats', why='time, repetitions and timeouts of the requests of NFS mounts', keep=later("sdstop.collectors.filesystems.nfs", "NFS.needs[1].keep"), everyone=True)),
+            needs=(Need(what='/proc/net/rpc/nfs', why='whether the kernel has an NFS client', everyone=True), Need(what='/proc/self/mountstats', why='time, repetitions and timeouts of the requests of NFS mounts', keep=later("sdstop.collectors.filesystems.nfs", "NFS.needs[1].keep"))),
             forms=(Form(key='/proc/self/mountstats', first='device \\S.* mounted on /.* with fstype \\S+', reads='requests of NFS mounts', versions='Linux 2.6.17 and later', goes_on='device .* mounted on .*|\\s+(?:[a-z_]+[\\d]*:|per-op|RPC iostats|[A-Z][A-Z0-9_]+:|\\d+:).*'),),
         ),
     },

@@ -187,7 +187,7 @@ NFS = Collector(
     (NfsMount, NfsRequests),
     (
         Need(_CLIENT, "whether the kernel has an NFS client", everyone=True),
-        Need(MOUNTSTATS, "time, repetitions and timeouts of the requests of NFS mounts", keep=of_nfs, everyone=True),
+        Need(MOUNTSTATS, "time, repetitions and timeouts of the requests of NFS mounts", keep=of_nfs),
     ),
     LIVE,
     forms=(TEXT,),

@@ -973,7 +973,7 @@ DECLARED: dict[str, dict[str, Rule]] = {
             covers=(Covers(family=NfsMount),),
             many='answer slowly',
             view='network',
-            advice="Check the server's disks and load, then the network for loss.",
+            advice='Check disks and load of the server, then the network for loss.',
         ),
     },
     "sdstop.rules.network.pause_frames": {

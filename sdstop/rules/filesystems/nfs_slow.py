@@ -254,7 +254,7 @@ def _finding(window: Window, mount: NfsMount, one: _Slow, limits: Limits) -> Fin
 
 
 def _advice(mount: NfsMount) -> Iterator[Advice]:
-    yield "Check the server's disks and load, then the network for loss."
+    yield "Check disks and load of the server, then the network for loss."
     if mount.server:
         yield run("ping", "-c", "5", mount.server)
     yield run("nfsiostat", "5", "2", mount.point, note="avg RTT, avg exe, avg queue")
@@ -275,5 +275,5 @@ NFS_SLOW = Rule(
     covers=(Covers(NfsMount),),
     many="answer slowly",
     view="network",
-    advice="Check the server's disks and load, then the network for loss.",
+    advice="Check disks and load of the server, then the network for loss.",
 )
