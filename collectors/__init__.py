@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from importlib import import_module
+from pathlib import Path
 
 from sdstop.core.collector import Collector
-from sdstop.core.later import indexed
+from sdstop.core.index import declarations
 
 SOURCES = (
     "system.node",
@@ -123,18 +123,18 @@ def written(module: str) -> dict[str, Collector]:
     return {name: value for name, value in names.items() if isinstance(value, Collector)}
 
 
-def _defined(module: str) -> Iterable[Collector]:
-    """Return the collectors of a module, which is imported later if it is in the index."""
-    return (indexed("sdstop.collectors.declared").get(f"sdstop.collectors.{module}") or written(module)).values()
-
-
 BUILTIN: tuple[Collector, ...]
 """Every collector."""
 
 
 def __getattr__(name: str) -> tuple[Collector, ...]:
-    """Return BUILTIN; a module of readings alone is imported without any source."""
+    """Return BUILTIN; a module of readings alone is imported without any source, and one without an entry whole."""
     if name != "BUILTIN":
         raise AttributeError(name)
-    found = globals()[name] = tuple(collector for module in SOURCES for collector in _defined(module))
+    index = declarations(Path(__file__).with_name("declared.json"), Collector)
+    found = globals()[name] = tuple(
+        collector
+        for module in SOURCES
+        for collector in (index.get(f"sdstop.collectors.{module}") or written(module)).values()
+    )
     return found

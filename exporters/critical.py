@@ -58,6 +58,8 @@ class CriticalCaptures:
 
     def look(self, look: Look) -> None:
         """Take note of the critical findings of a judged frame."""
+        if look.held is not None:
+            return
         now = look.now.monotonic
         with self._lock:
             self._began = now if self._began is None else self._began

@@ -42,22 +42,22 @@ def test_stale_and_missing_pages_are_named(tmp_path: Path) -> None:
         return result.returncode, result.stdout, result.stderr
 
     names = (
-        "collectors/declared.py", "contrib/prometheus/sdstop-advice.yml", "docs/diff.schema.json", "docs/evidence.md",
-        "docs/metrics.md", "docs/report.schema.json", "docs/rules.md", "docs/texts.md", "sdstop/rules/declared.py",
+        "collectors/declared.json", "contrib/prometheus/sdstop-advice.yml", "docs/diff.schema.json", "docs/evidence.md",
+        "docs/metrics.md", "docs/report.schema.json", "docs/rules.md", "docs/texts.md", "sdstop/rules/declared.json",
     )  # fmt: skip
     assert run("--check") == (1, "", "".join(f"{name}: not up to date; run scripts/docs\n" for name in names))
     assert run() == (0, "".join(f"{name}: written\n" for name in names), "")
     assert run("--check") == (0, "", "")
     assert run() == (0, "", "")
-    index = tmp_path / "collectors" / "declared.py"
+    index = tmp_path / "collectors" / "declared.json"
     index.write_text(index.read_text().replace("ATA over Ethernet", "AoE").replace("bcache.devices", "bcache.gone"))
-    changed = "collectors/declared.py: sdstop.collectors.aoe.targets has changed; run scripts/docs\n"
+    changed = "collectors/declared.json: sdstop.collectors.aoe.targets has changed; run scripts/docs\n"
     assert run("--indexes") == (1, "", changed)  # and not what only one side has
 
 
 def test_no_test_runs_with_an_index_that_is_not_up_to_date(tmp_path: Path) -> None:
     (tmp_path / "scripts").mkdir()
-    said = "sdstop/rules/declared.py: sdstop.rules.zfs.x has changed; run scripts/docs"
+    said = "sdstop/rules/declared.json: sdstop.rules.zfs.x has changed; run scripts/docs"
     (tmp_path / "scripts" / "docs").write_text(f"import sys\nprint('{said}', file=sys.stderr)\nsys.exit(1)\n")
     argv = [sys.executable, "-m", "pytest", "-c", "pyproject.toml", "--rootdir", str(tmp_path), "-n0", str(tmp_path)]
     alone = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}

@@ -19,10 +19,12 @@ from msgspec.structs import replace
 
 import sdstop.collectors
 import sdstop.rules
+from sdstop.collectors.aoe.readings import AoePort
 from sdstop.core.absence import IfPresent
 from sdstop.core.collector import Collector
 from sdstop.core.finding import NodeRule, Rule
-from sdstop.core.later import Later, indexed
+from sdstop.core.index import declarations
+from sdstop.core.later import Later
 
 
 @pytest.mark.parametrize(
@@ -103,7 +105,7 @@ def test_the_exporter_starts_without_the_libraries_of_its_extra() -> None:
 
 def modules_of(package: str) -> list[str]:
     found = pkgutil.iter_modules(importlib.import_module(package).__path__)
-    return [f"{package}.{module.name}" for module in found if module.name != "declared"]
+    return [f"{package}.{module.name}" for module in found]
 
 
 RULE_MODULES = [module for package in modules_of("sdstop.rules") for module in modules_of(package)]
@@ -171,37 +173,41 @@ def functions_of(value: Any) -> Iterator[Later]:
 
 def test_a_function_of_an_index_that_was_moved_or_renamed_is_found_by_its_declaration() -> None:
     declared = (*sdstop.collectors.BUILTIN, *sdstop.rules.RULES)
-    elsewhere = {f for each in declared for f in functions_of(each) if f._declared}
+    elsewhere = {f for each in declared for f in functions_of(each) if " or " in f.name}
     assert len(elsewhere) > 20  # functions of other modules than their declarations
     for function in elsewhere:
-        for moved in (Later("sdstop.gone", function.path, *function._declared),
-                      Later(function.module, "gone", *function._declared)):  # fmt: skip
-            assert moved.imported() is function.imported()
+        name, _, declaration = function.name.partition(" or ")
+        module, _, path = name.partition(":")
+        for moved in (f"sdstop.gone:{path}", f"{module}:gone"):
+            assert Later(f"{moved} or {declaration}").imported() is function.imported()
     with pytest.raises(ModuleNotFoundError):
-        Later("sdstop.gone", "read").imported()
+        Later("sdstop.gone:read").imported()
 
 
 @pytest.mark.parametrize(
-    "line",
-    ["from sdstop.collectors.aoe.gone import AoeExport", "from sdstop.collectors.aoe.readings import Gone",
-     "from sdstop.core.collector import Collector\nCollector(gone=1)", "import sdstop\nsdstop.gone",
-     "<<<<<<< HEAD"],
-)  # fmt: skip
-def test_an_index_that_names_what_was_renamed_is_not_used(
-    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "outdated_index.py").write_text(f"{line}\nDECLARED = {{'a': {{}}}}\n")
-    assert indexed.__wrapped__("outdated_index") == {}
-    (tmp_path / "current_index.py").write_text("DECLARED = {'a': {}}\n")
-    assert indexed.__wrapped__("current_index") == {"a": {}}
-    monkeypatch.delitem(sys.modules, "current_index")
+    "changed",
+    ['"sdstop.collectors.aoe.gone:AoePort"', '"sdstop.collectors.aoe.readings:Gone"', "7", "\n<<<<<<< HEAD\n"],
+)
+def test_an_index_that_names_what_was_renamed_is_not_used(changed: str, tmp_path: Path) -> None:
+    text = '{\n"a": {"A": {"name": "a", "title": "A", "read": "a:A.read", "families": [FAMILY], "needs": []}}\n}\n'
+    index = tmp_path / "declared.json"
+    assert declarations(index, Collector) == {}
+    index.write_text(text.replace("FAMILY", '"sdstop.collectors.aoe.readings:AoePort"'))
+    assert declarations(index, Collector)["a"]["A"].families == (AoePort,)
+    index.write_text(text.replace("FAMILY", changed))
+    assert declarations(index, Collector) == {}
+
+
+def test_an_index_of_fields_that_were_renamed_is_not_used(tmp_path: Path) -> None:
+    index = tmp_path / "declared.json"
+    index.write_text('{"a": {"A": {"id": "a", "says": "A", "worst": "info", "check": "a:A.check", "wants": []}}}')
+    assert declarations(index, Rule) == {}
 
 
 def test_without_an_index_every_source_and_rule_is_imported() -> None:
     code = """
-import sys
-sys.modules["sdstop.collectors.declared"] = sys.modules["sdstop.rules.declared"] = None
+import sdstop.core.index
+sdstop.core.index.declarations = lambda *_: {}
 from sdstop.collectors import BUILTIN
 from sdstop.rules import RULES
 print(len(BUILTIN), len(RULES), type(BUILTIN[0].read).__name__, type(RULES[0].check).__name__)

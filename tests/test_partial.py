@@ -126,6 +126,29 @@ def test_doctor_says_what_root_would_add_to_whom_is_not_root() -> None:
     assert "requires root" not in examination(session(privileged=True), 300)
 
 
+PASTED = Collector("pasted", "Pasted meters", lambda host: [Meter(host.run(["meter"]).text)], (Meter,),
+                   (Need("cmd:meter", "all of it"),))  # fmt: skip
+
+
+def test_sources_that_read_only_recorded_output_are_no_gap_of_a_live_node() -> None:
+    """They are named in one line. Where a capture has the output, or lacks it, each has its line as every source."""
+    live = Session(Origin("node", live=True), (SOURCE, PASTED), ())
+    live.feed(frame(1, Evidence("/sys/a", data=b"1")))
+    said = examination(live, 300)
+    assert said.startswith("node, live: 1 of 1 source ok\n")
+    assert not any(line.startswith("pasted") for line in said.splitlines())
+    line = "Read recorded output, not a live node: pasted"
+    assert line in said.splitlines()
+    assert f"  {line}" in text_report(live).splitlines()
+    capture = Session(Origin("node"), (SOURCE, PASTED), ())
+    capture.feed(frame(1, Evidence("/sys/a", data=b"1"), Evidence("cmd:meter", data=b"1")))
+    assert examination(capture, 300).startswith("node, from a capture: 2 of 2 sources ok\n")
+    bare = Session(Origin("node"), (SOURCE, PASTED), ())
+    bare.feed(frame(1, Evidence("/sys/a", data=b"1")))
+    assert examination(bare, 300).startswith("node, from a capture: 1 of 2 sources ok, 1 absent\n")
+    assert "  Not recorded in this capture: pasted" in text_report(bare).splitlines()
+
+
 @pytest.mark.parametrize(("lacking", "strict", "code"), [(True, False, 0), (True, True, 3), (False, True, 0)])
 def test_check_does_not_call_it_good_where_it_is_strict(*, lacking: bool, strict: bool, code: int) -> None:
     rule = Rule("any", "Anything", Severity.WARNING, lambda *_: [RuledOut("node", "all 2 good")], ())

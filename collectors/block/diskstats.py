@@ -6,12 +6,15 @@ import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import chain
 from sys import intern
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import Struct
 
 from sdstop.core.collector import LIVE, Collector, Need
+from sdstop.core.column_series import Reprint, Row
 from sdstop.core.columns import Batch, packed
 from sdstop.core.expression import expression
 from sdstop.core.host import Host, Malformed
@@ -59,6 +62,10 @@ def parse(data: bytes) -> Iterator[Disk]:
 
 def parse_columns(data: bytes) -> Mapping[str, Sequence[Any]]:
     """Return the same devices as one sequence of values for each field of Disk, in its order. Raises Malformed."""
+    return _parsed(data).values
+
+
+def _parsed(data: bytes) -> _Text:
     lines = data.split(b"\n")
     last = lines.pop()
     if last and len(last.split()) >= (len(lines[-1].split()) if lines else 0):
@@ -67,15 +74,36 @@ def parse_columns(data: bytes) -> Mapping[str, Sequence[Any]]:
     if not text.values["device"] and data and not data.isspace():
         first = data.lstrip().split(b"\n", 1)[0]
         raise Malformed(f"{PATH}: no row of a block device: {first[:80].decode('utf-8', 'replace')!r}")
-    return text.values
+    return text
 
 
 class _Text(NamedTuple):
-    """Lines with their values by field; `heads` are the beginnings up to the name, if each line is a whole row."""
+    """Lines with their values by field; `heads` are the beginnings up to the name, if each line is a whole row.
+
+    `printer` prints them from the counters, None if a line is not its head and its counters with a space between them.
+    """
 
     lines: Sequence[bytes]
     heads: Sequence[bytes]
     values: Mapping[str, Sequence[Any]]
+    printer: _Printer | None = None
+
+    def reprint(self, data: bytes) -> Reprint | None:
+        """Return what prints the data with these lines again, None if it would not be the same."""
+        columns = [self.values[name] for name in _COUNTERS]
+        whole = self.printer is not None and all(isinstance(column, array) for column in columns)
+        return Reprint(PATH, data, columns, self.printer) if whole and self.printer and data.endswith(b"\n") else None
+
+
+class _Printer(Struct, frozen=True, eq=False):
+    """Prints lines from their heads and counters."""
+
+    heads: Sequence[bytes]
+
+    def __call__(self, columns: Row) -> bytes:
+        counters = b"%d " * (len(columns) - 1) + b"%d\n"
+        form = b"".join([head.replace(b"%", b"%%") + counters for head in self.heads])
+        return form % tuple(chain.from_iterable(zip(*columns, strict=True)))
 
 
 _NAMED = ("device", "major", "minor")
@@ -104,7 +132,7 @@ def _again(lines: Sequence[bytes], known: _Text) -> _Text | None:
     heads = [known.heads[place] for place in changed]
     if not all(map(bytes.startswith, map(lines.__getitem__, changed), heads)):
         return None
-    numbers = _numbers([lines[place][len(head) :] for place, head in zip(changed, heads, strict=True)])
+    numbers, plain = _numbers([lines[place][len(head) :] for place, head in zip(changed, heads, strict=True)])
     if any(row is None or len(row) != len(_COUNTERS) for row in numbers):
         return None
     values = dict(known.values)
@@ -116,7 +144,7 @@ def _again(lines: Sequence[bytes], known: _Text) -> _Text | None:
             for place, value in zip(changed, column, strict=True):
                 whole[place] = value
         values[name] = packed(whole, before)
-    return _Text(lines, known.heads, values)
+    return _Text(lines, known.heads, values, known.printer if plain else None)
 
 
 def _anew(lines: Sequence[bytes], known: _Text) -> _Text:
@@ -126,7 +154,7 @@ def _anew(lines: Sequence[bytes], known: _Text) -> _Text:
         parts = line.split(None, 3)
         if len(parts) == 4 and parts[0].isdigit() and parts[1].isdigit() and len(parts[0]) + len(parts[1]) <= 20:
             rows.append((line, parts))
-    numbers = _numbers([parts[3] for _, parts in rows])
+    numbers, plain = _numbers([parts[3] for _, parts in rows])
     whole = [(line, parts, row) for (line, parts), row in zip(rows, numbers, strict=True) if row and len(row) > 10]
     names = [intern(parts[2].decode("utf-8", "surrogateescape")) for _, parts, _ in whole]  # shared by all samples
     numbered = [[int(parts[place]) for _, parts, _ in whole] for place in (0, 1)]
@@ -136,7 +164,8 @@ def _anew(lines: Sequence[bytes], known: _Text) -> _Text:
     values = {name: packed(column, known.values.get(name)) for name, column in fields}
     if len(whole) < len(lines) or any(len(row) != len(_COUNTERS) for _, _, row in whole):
         return _Text(lines, (), values)
-    return _Text(lines, [line[: len(line) - len(parts[3])] for line, parts, _ in whole], values)
+    heads = [line[: len(line) - len(parts[3])] for line, parts, _ in whole]
+    return _Text(lines, heads, values, _Printer(heads) if plain and heads else None)
 
 
 def _padded(numbers: list[Any]) -> list[Any]:
@@ -157,16 +186,19 @@ def _in_columns(numbers: Sequence[Sequence[Any] | None]) -> list[list[Any]]:
     return columns
 
 
-def _numbers(rests: list[bytes]) -> Sequence[list[int] | None]:
-    """Return the numbers after each device name, None for rows with anything but numbers."""
+def _numbers(rests: list[bytes]) -> tuple[Sequence[list[int] | None], bool]:
+    """Return the numbers after each device name, None for rows with anything but numbers.
+
+    The second value is whether the rows are as the kernel prints them: numbers with one space between them.
+    """
     if _plain(b" ".join(rests)):
         try:
             found = _decoded(b"[[%b]]" % b"],[".join(rests).replace(b" ", b","))
         except msgspec.MsgspecError:  # repeated spaces or leading zeros: not kernel output, but still valid
             pass
         else:
-            return found if rests else []
-    return [list(map(int, rest.split())) if _plain(rest.rstrip()) else None for rest in rests]
+            return (found if rests else []), True
+    return [list(map(int, rest.split())) if _plain(rest.rstrip()) else None for rest in rests], False
 
 
 def _plain(text: bytes) -> bool:
@@ -197,11 +229,11 @@ def read(host: Host) -> Iterable[Reading]:
 def _disks(host: Host, data: bytes, *, hidden: bool) -> Iterator[Batch]:
     if hidden:
         host.defect(PATH, "empty, but there are block devices")
-    values = parse_columns(data)
-    names = values["device"]
+    text = _parsed(data)
+    names = text.values["device"]
     if data.count(b"\n") + (not data.endswith(b"\n")) > len(names) and (lost := _lost(data, set(names))):
         host.defect(PATH, f"no counters in the row of {lost}")
-    yield Batch(Disk, values)
+    yield Batch(Disk, text.values, text.reprint(data))
 
 
 _BUSY, _REQUESTS = 0.1, 100.0

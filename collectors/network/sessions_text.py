@@ -124,7 +124,7 @@ def read(host: Host) -> Iterable[Reading]:
         for row in parse(each.text, each.key)
     ]
     if not found:
-        raise Absent("cmd:iscsiadm", "none recorded; never run on a live node")
+        raise Absent("cmd:iscsiadm", "none recorded; never run on a live node", recorded=False)
     return found
 
 

@@ -304,15 +304,16 @@ class BlockedTask(Reading, frozen=True):
     A task whose context switches did not change between two samples has not run in between, so its I/O counters cannot
     have changed either. Only a writer that the kernel holds back until dirty pages are written (balance_dirty_pages)
     wakes from time to time to look; `moved` is read for these tasks alone. `wait` is the kernel function that the task
-    sleeps in, `mount` and `device` are where the file is that it waits for; None if not readable or not known. The rows
-    join nothing: they change with every sample, and the graph of things must not.
+    sleeps in, `mount` and `device` are where the file is that it waits for; None if not readable or not known. `listed`
+    is the recorded list that shows the task, which has no context switches. The rows join nothing: they change with
+    every sample, and the graph of things must not.
     """
 
     family: ClassVar[str] = "blocked_task"
     title: ClassVar[str] = "Tasks in D state"
     exported: ClassVar[bool] = False
     crowded: ClassVar[bool] = True
-    rows_of = Source(f"answer:{TASKS_QUESTION}", '"task": {task},')
+    rows_of = (Source("{listed}", "{task} "), Source(f"answer:{TASKS_QUESTION}", '"task": {task},'))
 
     task: Annotated[int, Label("Task", "Thread ID")]
     started: Annotated[float, Label("Started", "Seconds after boot; distinguishes reused numbers")]
@@ -328,6 +329,9 @@ class BlockedTask(Reading, frozen=True):
     filesystem: Annotated[str | None, Fact("File system", "Type of the file system it waits for", plain=True)] = None
     device: Annotated[str | None, Fact("Device", "Block device that the task waits for", names=Name.DEVICE)] = None
     number: Annotated[str | None, Fact("Number", "MAJOR:MINOR of the block device", export=False, plain=True)] = None
+    listed: Annotated[
+        str | None, Fact("List", "Evidence, if a list of ps or top", export=False, names=Name.EVIDENCE)
+    ] = None
 
 
 class BlockedTasks(Reading, frozen=True):
@@ -335,13 +339,16 @@ class BlockedTasks(Reading, frozen=True):
 
     family: ClassVar[str] = "blocked_tasks"
     title: ClassVar[str] = "Number of tasks in D state"
-    rows_of = Source(f"answer:{TASKS_QUESTION}", '"blocked": ')
+    rows_of = (Source("{listed}"), Source(f"answer:{TASKS_QUESTION}", '"blocked": '))
 
     blocked: Annotated[
         int,
         Metric("In D state", "Tasks in uninterruptible sleep (state D)", name="sdstop_tasks_uninterruptible"),
     ]
     denied: Annotated[int, Metric("Hidden", "Tasks in state D whose open files need root", export=False)] = 0
+    listed: Annotated[
+        str | None, Fact("List", "Evidence, if a list of ps or top", export=False, names=Name.EVIDENCE)
+    ] = None
 
 
 class FailedUnit(Reading, frozen=True):

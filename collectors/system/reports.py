@@ -1,11 +1,14 @@
-r"""Load, memory and tasks in D state in recorded output of uptime, free, vmstat, top and ps (procps).
+r"""Load, memory and tasks in D state in recorded output of uptime, free, vmstat, top and ps (procps: ps/output.c).
 
      14:02:22 up 33 days,  2:01,  3 users,  load average: 42.18, 38.02, 20.11           uptime, w, top
     Mem:          64124       10122         812         121       53189       53221     free: total ... available
      1 12      0 812344 123132 5312344    0    0   120  8212  412  812  3  2 30 65  0   vmstat: runnable, blocked
     root        1203  0.3  0.0      0     0 ?        D    Oct26  81:22 [md0_raid6]      ps aux
+    1 D     0  1203     2  0  80   0 -     0 md_flu ?        01:21:22 md0_raid6         ps -el
+       1203 D    md_flush_request                 [md0_raid6]              ps axo pid,stat,wchan:32,cmd
 
-Command lines of ps and top can contain passwords: only the name of the program is kept.
+What grep or awk passed on has no heading; its columns are known from the shape of a row. Command lines of ps and top
+can contain passwords: only the name of the program is kept.
 """
 
 from __future__ import annotations
@@ -38,8 +41,33 @@ _AUX = ("USER", "PID", "%CPU", "%MEM", "VSZ", "RSS", "TTY", "STAT", "START", "TI
 _AUX_ROW = expression(
     r"\S+ +\d{1,7} +\d+(?:[.,]\d)? +\d+(?:[.,]\d)? +\d+ +\d+ +(?:\?|tty\S*|pts/\d+|\?\?) +[A-Z]\S{0,5} +\S+ +[\d:]+ .*"
 )
+_WAITS = r"(?:wait|lock|get|req|flush|sched|read|write|io|sync|page|folio|rq|tag|sb|bit|sleep)"
+"""Parts of the names of kernel functions; a user, too, can have a name with an underscore."""
+_ROWS = (
+    (_AUX, _AUX_ROW),
+    (
+        ("F", "S", "UID", "PID", "PPID", "C", "PRI", "NI", "ADDR", "SZ", "WCHAN", "TTY", "TIME", "CMD"),
+        expression(
+            r"\d [A-Z] +\S+ +\d{1,7} +\d{1,7} +\d+ +(?:\d+|-) +(?:-?\d+|-) +\S+ +\d+ +\S+ +"
+            r"(?:\?|tty\S*|pts/\d+) +\d+:[\d:]+ .*"
+        ),
+    ),
+    (
+        ("F", "S", "UID", "PID", "PPID", "C", "PRI", "NI", "ADDR", "SZ", "WCHAN", "STIME", "TTY", "TIME", "CMD"),
+        expression(
+            r"\d [A-Z] +\S+ +\d{1,7} +\d{1,7} +\d+ +(?:\d+|-) +(?:-?\d+|-) +\S+ +\d+ +\S+ +\S+ +"
+            r"(?:\?|tty\S*|pts/\d+) +\d+:[\d:]+ .*"
+        ),
+    ),
+    (
+        ("PID", "STAT", "WCHAN", "CMD"),
+        expression(rf" *\d{{1,7}} +[DRSTtZXI][\w<+]{{0,5}} +(?=\S*_)(?=\S*{_WAITS})[a-z_][\w.]* {{2,}}\S.*"),
+    ),
+)
+"""Columns of rows without a heading, by their shape."""
 _NAMES = ("COMMAND", "CMD")
 _STATES = ("STAT", "S")
+_THREADS = ("TID", "LWP", "SPID")
 
 
 def _load(text: str) -> Node:
@@ -103,7 +131,7 @@ def _top(text: str) -> Node:
     return node
 
 
-def _tasks(text: str) -> tuple[list[BlockedTask], int, bool]:
+def _tasks(text: str, key: str) -> tuple[list[BlockedTask], int, bool]:
     """Return the tasks in D state, the number of all tasks that are listed, and whether each row was understood.
 
     Raises Malformed without a list.
@@ -116,7 +144,8 @@ def _tasks(text: str) -> tuple[list[BlockedTask], int, bool]:
             heading = words
             found, listed, clear = [], 0, True  # the last of several lists
             continue
-        columns = heading or (_AUX if _AUX_ROW.fullmatch(line.rstrip()) else ())
+        columns = heading or _columns_of(line)
+        clear = clear and bool(heading or not words or _HEAD_LINE.match(line))
         if not columns or not words or _HEAD_LINE.match(line):
             continue
         if len(words) < len(columns) or not words[columns.index("PID")].isdecimal():
@@ -128,20 +157,27 @@ def _tasks(text: str) -> tuple[list[BlockedTask], int, bool]:
             continue
         listed += 1
         if state[:1] == "D":
-            found.append(_task(columns, words))
+            found.append(_task(columns, words, key))
     if not listed:
         raise Malformed("no list of tasks")
     return found, listed, clear
 
 
-def _task(columns: Sequence[str], words: Sequence[str]) -> BlockedTask:
+def _columns_of(line: str) -> Sequence[str]:
+    """Return the columns of a row without a heading, () for other lines."""
+    line = line.rstrip()
+    return next((columns for columns, shape in _ROWS if shape.fullmatch(line)), ())
+
+
+def _task(columns: Sequence[str], words: Sequence[str], key: str) -> BlockedTask:
     said = dict(zip(columns, words, strict=False))
     program = next((said[name] for name in _NAMES if name in said), "?")
-    name = (program.rpartition("/")[2] if program.startswith("/") else program).strip("[]") or "?"
+    name = (program.rpartition("/")[2] if program.startswith("/") else program).strip("[]").rstrip(":") or "?"
     is_kernel = program.startswith("[") or said.get("VSZ", said.get("VIRT")) == "0"
     wait = said.get("WCHAN", "-")
     pid = int(said["PID"])
-    return BlockedTask(pid, 0.0, pid, name, is_kernel, None if wait in {"-", "0", "?"} else wait, None)
+    task = next((int(said[name]) for name in _THREADS if said.get(name, "").isdecimal()), pid)
+    return BlockedTask(task, 0.0, pid, name, is_kernel, None if wait in {"-", "0", "?"} else wait, None, listed=key)
 
 
 def _is_heading(words: Sequence[str]) -> bool:
@@ -163,8 +199,8 @@ def kept_listing(data: bytes) -> bytes:
             kept.append(line)
         elif _HEAD_LINE.match(line):
             kept.append(line)
-        elif columns or _AUX_ROW.fullmatch(line.rstrip()):
-            kept += _kept_row(line, words, columns or _AUX)
+        elif named := columns or _columns_of(line):
+            kept += _kept_row(line, words, named)
     return "\n".join([*kept, ""]).encode() if kept else b""
 
 
@@ -224,18 +260,19 @@ def _read(host: Host) -> Iterator[Reading]:
         yield _free(output)
     yield from _processors(host)
     listed: dict[int, BlockedTask] = {}
-    whole_list = False
+    whole_list, shown = False, ""
     for form in (TOP, PS):
         for output in outputs(host, form):
             try:
-                found, count, clear = _tasks(output.text)
+                found, count, clear = _tasks(output.text, output.key)
             except Malformed:
                 continue
             listed |= {task.task: task for task in found}
+            shown = output.key
             counted = (form is PS and _is_every(output)) or count >= (_total(output.text) or count + 1)
             whole_list = whole_list or (clear and counted)
     if listed or whole_list:  # a screen of top without any shows nothing about the others
-        yield BlockedTasks(len(listed))
+        yield BlockedTasks(len(listed), listed=shown)
         yield from listed.values()
 
 
@@ -280,10 +317,12 @@ PS = Form(
     key="cmd:ps",
     first=(
         r"USER +PID +%CPU +%MEM +VSZ +RSS +TTY +STAT +START +TIME +COMMAND|F S +UID +PID +PPID "
-        r"|(?=[^\n]*\bPID\b)(?=[^\n]*\bSTAT\b)[A-Z% ]{8,200}$"
+        r"|(?=[^\n]*\bPID\b)(?=[^\n]*\b(?:STAT|S)\b)[A-Z% ]{8,200}$|"
+        + "|".join(rf"(?:{shape.pattern})$" for _, shape in _ROWS)
     ),
     reads="tasks in D state",
-    versions="procps 3 and later: aux, -el, or -o with pid and stat",
+    versions="procps 3 and later: aux, -el, or -o with pid and stat; also what grep or awk passed on",
+    by_line=True,
 )
 
 REPORTS = Collector(

@@ -1,141 +1,99 @@
-"""Indexes of declarations: rules and sources without their functions, as Python source text.
-
-A rule or a source is a record of words, numbers, families and functions. Its index has all but the functions, which
-`later` names, so that nothing else of it is imported where it has nothing to do. scripts/docs writes the indexes, and
-pytest stops while an entry differs from its declaration (tests/conftest.py).
-"""
+"""Text of the indexes, sdstop.core.index: rules and sources without their functions, and the courses of sources."""
 
 from __future__ import annotations
 
 import enum
+import json
 import math
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from textwrap import indent
 from types import FunctionType
 from typing import Any
 
 from msgspec import NODEFAULT, Struct
 from msgspec.structs import fields
 
-from sdstop.core.absence import QUIET, Call, End, IfPresent, NothingFound
+from sdstop.core.absence import QUIET, Call, End, NothingFound
 from sdstop.core.collector import Collector
 from sdstop.core.host import Absent, Denied, Failed, Host, LogPart, Malformed, Output, Reply, TimedOut, Unreadable
 
-_WIDTH = 500
-"""Columns up to which a value has one line: thus fields of a source, and each thing that it needs, have their own."""
-_PLAIN = (str, int, float, bool, bytes, type(None))
+_encoded = json.JSONEncoder(ensure_ascii=False).encode
 
 
-def index(about: str, name: str, declared: Mapping[str, Mapping[str, Struct]]) -> str:
-    """Return the text of a module that defines `name`: declarations by module, and by their names in it.
+def index(declared: Mapping[str, Mapping[str, Struct]]) -> str:
+    """Return the text of an index of declarations by module, and by their names in it.
 
-    `about` is its docstring. Raises TypeError for a value that cannot be written, such as an open file.
+    Raises TypeError for a value that cannot be written, such as an open file.
     """
-    text = _Text()
-    lines = []
-    for module, found in declared.items():
-        lines.append(f'    "{module}": {{')
-        lines += [indent(f'"{each}": {text.of(value, module, each)},', 8 * " ") for each, value in found.items()]
-        lines.append("    },")
-    kind = text.name_of(type(next(value for found in declared.values() for value in found.values())))
-    head = (
-        f'"""{about}',
-        "",
-        "Written by scripts/docs from the declarations themselves; pytest stops while an entry differs from them.",
-        '"""',
-        "",
-        "from __future__ import annotations",
-        "",
-        *text.imports(),
-        "",
-        f"{name}: dict[str, dict[str, {kind}]] = {{",
+    writer = _Writer()
+    lines = (
+        f"{_encoded(module)}: {_encoded({name: writer.data(value, module, name) for name, value in found.items()})}"
+        for module, found in declared.items()
     )
-    return "\n".join((*head, *lines, "}", ""))
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-class _Text:
-    """Text of values, and the names used in it."""
+class _Writer:
+    """Values as JSON data; one function has one name, wherever it is."""
 
     def __init__(self) -> None:
-        self._names: dict[str, Any] = {}
-        self._paths: dict[int, tuple[Any, str]] = {}
+        self._names: dict[int, tuple[Any, str]] = {}
 
-    def imports(self) -> list[str]:
-        """Return the lines that import the names used in the text."""
-        found = {f"from {each.__module__} import {_named(each, name)}" for name, each in self._names.items()}
-        return sorted(found | {"from sdstop.core.later import later"})
-
-    def name_of(self, each: type) -> str:
-        """Return the name of a class in the text."""
-        name, number = each.__name__, 1
-        while self._names.setdefault(name, each) is not each:
-            number += 1
-            name = f"{each.__name__}{number}"
-        return name
-
-    def of(self, value: Any, module: str, path: str) -> str:
-        """Return the text of a value that `path` leads to from a module. Raises TypeError."""
+    def data(self, value: Any, module: str, path: str) -> Any:
+        """Return a value, to which `path` leads from a module, as JSON data. Raises TypeError."""
         if isinstance(value, enum.Enum):
-            return f"{self.name_of(type(value))}.{value.name}"
+            return value.value
         if isinstance(value, float) and math.isinf(value):
-            return f'float("{value}")'
-        if isinstance(value, _PLAIN):
-            return repr(value)
+            return str(value)
+        if isinstance(value, str | int | float | None):
+            return value
         if isinstance(value, type):
-            return self.name_of(value)
+            return f"{value.__module__}:{value.__name__}"
         if isinstance(value, tuple):
-            texts = [self.of(each, module, f"{path}[{place}]") for place, each in enumerate(value)]
-            return f"({texts[0]},)" if len(texts) == 1 else _called("", texts)
+            return [self.data(each, module, f"{path}[{place}]") for place, each in enumerate(value)]
         if isinstance(value, frozenset):
-            return f"frozenset({{{', '.join(repr(each) for each in sorted(value))}}})" if value else "frozenset()"
+            return sorted(value)
         if isinstance(value, Struct) and not callable(value):
-            texts = [
-                f"{field.name}={self._field(value, field.name, module, f'{path}.{field.name}')}"
-                for field in fields(value)
-                if field.default is NODEFAULT or getattr(value, field.name) != field.default
-            ]
-            return _called(self.name_of(type(value)), texts)
+            return self._struct(value, module, path)
         if callable(value):
-            return self._later(value, module, path)
+            return self._function(value, module, path)
         raise TypeError(f"{module}: {path} cannot be written: {value!r}")
 
-    def _field(self, value: Struct, name: str, module: str, path: str) -> str:
-        """Return the text of a field's value; those of a source have its calls on a node without it."""
-        text = self.of(getattr(value, name), module, path)
-        function = getattr(value, name) if isinstance(value, Collector) and name in {"read", "fingerprint"} else None
-        found = None if function is None else absence(function)
-        if found is None:
-            return text
-        told, untold, passes, own = found
-        self.name_of(IfPresent)
-        courses = f"({self.of(told, module, path)},) * 2" if told == untold else self.of((told, untold), module, path)
-        given = (self.of(value, module, path) for value in (passes, *([own] if own else [])))
-        return _called("IfPresent", [text, courses, *given])
+    def _struct(self, value: Struct, module: str, path: str) -> Any:
+        if value.__struct_config__.array_like:
+            return [self.data(getattr(value, name), module, path) for name in value.__struct_fields__]
+        tag = value.__struct_config__.tag
+        found: dict[str, Any] = {} if tag is None else {"type": tag}
+        for field in fields(value):
+            given = getattr(value, field.name)
+            if field.default is NODEFAULT or given != field.default:
+                found[field.name] = self.data(given, module, f"{path}.{field.name}")
+                if isinstance(value, Collector) and field.name in {"read", "fingerprint"}:
+                    found[field.name] = self._source(given, found[field.name], module, path)
+        return found
 
-    def _later(self, function: Any, module: str, path: str) -> str:
-        """Return the text of a function: the path to it from a module, the first where several lead to it.
+    def _source(self, function: Callable[[Host], Any], name: str, module: str, path: str) -> Any:
+        """Return the function of a source with its calls on a node without it, or its name if these are unknown."""
+        found = absence(function)
+        if found is None:
+            return name
+        told, untold, passes, own = found
+        courses = (told,) if told == untold else (told, untold)
+        data = {"function": name, "courses": courses, "passes": passes, "own": own}
+        return {key: self.data(value, module, path) for key, value in data.items() if value}
+
+    def _function(self, function: Any, module: str, path: str) -> str:
+        """Return the name of a function: the path to it from a module, the first where several lead to it.
 
         If it is of another module, it is named there, and the path is only for the case that it was moved.
         """
-        text = f'"{module}", "{path}"'
-        if isinstance(function, FunctionType) and function.__module__ != module:
-            home, name = function.__module__, function.__qualname__
-            if getattr(sys.modules[home], name, None) is function:
-                text = f'"{home}", "{name}", {text}'
-        return self._paths.setdefault(id(function), (function, f"later({text})"))[1]
-
-
-def _called(name: str, given: Sequence[str]) -> str:
-    """Return the text of a call, or of a tuple without a name: each argument has a line unless all of them fit."""
-    line = f"{name}({', '.join(given)})"
-    if len(line) <= _WIDTH and "\n" not in line:
-        return line
-    return f"{name}(\n{indent(''.join(f'{each},{chr(10)}' for each in given), '    ')})"
-
-
-def _named(each: type, name: str) -> str:
-    return name if name == each.__name__ else f"{each.__name__} as {name}"
+        if id(function) not in self._names:
+            name, home = f"{module}:{path}", getattr(function, "__module__", module)
+            if isinstance(function, FunctionType) and home != module:
+                own = function.__qualname__
+                name = f"{home}:{own} or {name}" if getattr(sys.modules[home], own, None) is function else name
+            self._names[id(function)] = function, name
+        return self._names[id(function)][1]
 
 
 _MOST_CALLS = 64
@@ -241,7 +199,7 @@ def absence(function: Callable[[Host], Any]) -> _Absence | None:
         except (Unreadable, Malformed, _Untold) as error:
             if isinstance(error, kind) and host.errors[-1] is error:
                 passes.append(kind)
-    ran = tuple(dict.fromkeys(" ".join(call.given[0]) for call in told.calls if call.method == "run"))
+    ran = tuple(dict.fromkeys(" ".join(call.argv) for call in told.calls if call.method == "run"))
     same = ran and all(
         _asked(_course(function, _Nothing(recorded=recorded, known=ran))) == _asked(course)
         for recorded, course in ((True, told), (False, untold))

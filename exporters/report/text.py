@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from msgspec.structs import replace
 
 from sdstop.core.account import account_rows
+from sdstop.core.collector import TEXTS_ONLY
 from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import Outcome, dated
 from sdstop.core.finding import Finding, Severity, Value
@@ -230,6 +231,7 @@ def _judged(session: Session, width: int) -> Iterator[list[str]]:
 
 def _sources(session: Session, shot: Snapshot, width: int) -> list[str]:
     rows, unrecorded = [], []
+    live = session.origin.live
     for collector in session.collectors:
         run = shot.runs.get(collector.name)
         took = f"{wait(run.duration)} ms" if run is not None and run.duration is not None else ""
@@ -237,13 +239,14 @@ def _sources(session: Session, shot: Snapshot, width: int) -> list[str]:
         reason = NOT_YET if run is None else safe(run.reason, 500)
         if run is not None and run.outcome is Outcome.TIMEOUT:
             reason += f", since {utc(run.since)}"
-        if run is not None and not run.recorded and not session.origin.live:
+        if run is not None and not run.ok and not (collector.is_live if live else run.recorded):
             unrecorded.append(collector.name)
         else:
             rows.append((collector.name, outcome, took, reason or collector.title))
     lines = table.listing(rows, width, indent="  ")
     if unrecorded:
-        lines += table.wrapped(f"Not recorded in this capture: {', '.join(unrecorded)}", width, "  ", "    ")
+        kind = TEXTS_ONLY if live else "Not recorded in this capture"
+        lines += table.wrapped(f"{kind}: {', '.join(unrecorded)}", width, "  ", "    ")
     return lines
 
 

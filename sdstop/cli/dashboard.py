@@ -21,6 +21,8 @@ _SHORT = 300
 """Number of frames up to which judging begins before the screen is shown."""
 _AT_ONCE = 0.3
 """Seconds that this may take."""
+JUDGED = 2.0
+"""Seconds between two judgements of a live node, as long as only numbers change; every sample is shown."""
 
 if TYPE_CHECKING:
     from datetime import tzinfo
@@ -55,6 +57,8 @@ def run(options: argparse.Namespace) -> int:
         from sdstop.core.timeline import RING_SECONDS
 
         session = watch.session(None if watch.sampler is None else RING_SECONDS)
+        if watch.sampler is not None:
+            session.judge_every(JUDGED)
         course = LoadCourse(session)
         zone = zone_for(ui.time, watch.origin.facts)
         at = _moment(options, session, zone) if watch.sampler is None else None

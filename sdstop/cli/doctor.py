@@ -8,13 +8,13 @@ from sdstop.cli import output
 from sdstop.cli.opening import begin
 from sdstop.cli.report import whole
 from sdstop.core.account import account_rows
-from sdstop.core.collector import Collector
+from sdstop.core.collector import TEXTS_ONLY, Collector
 from sdstop.core.evidence import Outcome
 from sdstop.core.format import plural, safe, wait
 from sdstop.core.headline import NOT_YET
 from sdstop.core.session import Session
 from sdstop.core.snapshot import Run
-from sdstop.exporters.report.table import listing
+from sdstop.exporters.report.table import listing, wrapped
 from sdstop.exporters.report.text import WIDTH
 
 
@@ -31,19 +31,24 @@ def run(options: argparse.Namespace) -> int:
 def examination(session: Session, width: int) -> str:
     """Return a table with the outcome of each collector and possible remedies."""
     runs = session.head().now.runs
-    rows = []
+    origin = session.origin
+    rows, texts_only = [], []
     for collector in session.collectors:
         run = runs.get(collector.name)
+        if origin.live and not collector.is_live and (run is None or not run.ok):
+            texts_only.append(collector.name)
+            continue
         took = f"{wait(run.duration)} ms" if run is not None and run.duration is not None else ""
         outcome = run.word if run is not None else "waiting"
-        rows.append((collector.name, outcome, took, _said(collector, run, root=session.origin.privileged)))
-    origin = session.origin
+        rows.append((collector.name, outcome, took, _said(collector, run, root=origin.privileged)))
     kind = "live" if origin.live else "from a capture"
     root = (
         {True: ", as root", False: ", not as root"}.get(origin.privileged, "") if origin.privileged is not None else ""
     )
     head = f"{safe(origin.name)}, {kind}{root}: {_counted(session)}"
     lines = [head, "", *listing(rows, width, ("SOURCE", "STATUS", "TIME", "DESCRIPTION / ACTION"))]
+    if texts_only:
+        lines += ["", *wrapped(f"{TEXTS_ONLY}: {', '.join(texts_only)}", width)]
     texts = account_rows(origin, session.head().now)
     if origin.blocks:
         lines += ["", *listing(texts, width, ("LINES", "OUTPUT", "USE"))]
@@ -54,10 +59,12 @@ def examination(session: Session, width: int) -> str:
 
 def _counted(session: Session) -> str:
     """Return the number of working, partial and absent sources."""
-    runs = session.head().now.runs.values()
+    asked = [each for each in session.collectors if each.is_live or not session.origin.live]
+    now = session.head().now.runs
+    runs = [now[each.name] for each in asked if each.name in now]
     partly = sum(run.partial for run in runs)
     absent = sum(run.outcome is Outcome.ABSENT for run in runs)
-    said = f"{sum(run.ok for run in runs)} of {plural(len(session.collectors), 'source')} ok"
+    said = f"{sum(run.ok for run in runs)} of {plural(len(asked), 'source')} ok"
     return said + (f", {partly} of them partial" if partly else "") + (f", {absent} absent" if absent else "")
 
 

@@ -20,6 +20,7 @@ from sdstop.cli.usage import ONCE_SECONDS
 from sdstop.cli.watch import Watch
 from sdstop.collectors import BUILTIN
 from sdstop.core.format import safe
+from sdstop.core.heap import return_large_blocks
 from sdstop.core.history import KEEP
 from sdstop.core.output_file import READABLE
 from sdstop.tui.settings import unreadable_files
@@ -53,6 +54,7 @@ def run(options: argparse.Namespace) -> int:
         if options.once:
             return _once(options, watch, exposition)
         if watch.sampler is not None:
+            return_large_blocks()
             exposition.session.budget = watch.interval
             exposition.session.judge_every(JUDGED)
             with contextlib.ExitStack() as stack:

@@ -1,15 +1,14 @@
 """Sources of technologies that a node does not have: their result is known without importing them.
 
-The result of a source depends only on its calls of a host. The index of sources (sdstop.collectors.declared) has the
-calls that each makes where everything that it reads is absent, and how it ends then. As long as all of these calls find
+The result of a source depends only on its calls of a host. The index of sources (sdstop.core.index) has the calls
+that each makes where everything that it reads is absent, and how it ends then. As long as all of these calls find
 nothing, the source is not imported. With the first that finds something the source is imported, and reads everything.
 
 There are two such courses, because the absence of evidence is either recorded, or the capture lacks the evidence.
 """
 
-from __future__ import annotations
+# Annotations are not postponed: an index is decoded by them (sdstop.core.index), and their text would be evaluated.
 
-import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -24,11 +23,16 @@ _COSTLY = frozenset({"run", "answer", "request"})
 """Calls that a live node is not asked twice: the source is imported instead, unless the node lacks the program."""
 
 
-class Call(Struct, frozen=True):
+class Call(Struct, frozen=True, array_like=True):
     """Call of a method of a host that has nothing: it raises Absent, or returns a false value."""
 
     method: str
-    given: tuple[Any, ...]
+    given: tuple[str | float | tuple[str, ...] | None, ...]
+
+    @property
+    def argv(self) -> tuple[str, ...]:
+        """Command that the call runs, () for other calls."""
+        return self.given[0] if isinstance(self.given[0], tuple) else ()
 
 
 class End(Struct, frozen=True):
@@ -42,7 +46,7 @@ class End(Struct, frozen=True):
     key: str = ""
     detail: str = ""
     recorded: bool = True
-    value: Any = ()
+    value: tuple[tuple[tuple[None, ...] | None, ...] | None, ...] = ()
 
     def result(self, errors: dict[int, Absent]) -> Any:
         """Return the value, or raise Absent."""
@@ -55,7 +59,7 @@ class End(Struct, frozen=True):
         return self.value
 
 
-class NothingFound(Struct, frozen=True):
+class NothingFound(Struct, frozen=True, array_like=True):
     """Calls of a source that finds nothing, and its end."""
 
     calls: tuple[Call, ...]
@@ -103,7 +107,7 @@ class IfPresent:
     @property
     def is_imported(self) -> bool:
         """Whether the module of the function is imported."""
-        return self._imported or self._function.module in sys.modules
+        return self._imported or self._function.is_imported
 
     def imported(self) -> Any:
         """Import the source and return its function."""
@@ -112,9 +116,9 @@ class IfPresent:
     def _is_answered(self, host: Host, call: Call) -> bool:
         """Return whether a call finds something. Raises the errors of hosts."""
         if call.method == "recorded":
-            return not self._own.issuperset(host.recorded(call.given[0]))
+            return not self._own.issuperset(host.recorded(str(call.given[0])))
         if call.method == "recorded_texts":
-            return bool(host.recorded_texts(call.given[0], _any))
+            return bool(host.recorded_texts(str(call.given[0]), _any))
         return bool(getattr(host, call.method)(*call.given)) or call.method not in QUIET
 
     def _absent(self, host: Host) -> tuple[End, dict[int, Absent]] | None:
@@ -153,7 +157,7 @@ def _any(_: str) -> bool:
 
 
 def _is_lacking(host: Host, call: Call) -> bool:
-    return call.method != "answer" and host.lacks(call.given[0][0] if call.method == "run" else "http")
+    return call.method != "answer" and host.lacks(call.argv[0] if call.method == "run" else "http")
 
 
 QUIET = frozenset({"recorded", "recorded_texts", "rests", "rest"})

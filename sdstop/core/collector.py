@@ -1,6 +1,6 @@
 """Collector: one source of readings, with its schedule and declared needs."""
 
-from __future__ import annotations
+# Annotations are not postponed: an index is decoded by them (sdstop.core.index), and their text would be evaluated.
 
 import math
 import re
@@ -17,6 +17,8 @@ from sdstop.core.form import Form
 from sdstop.core.host import Host
 from sdstop.core.model import Derivation, Reading, Rows
 
+TEXTS_ONLY = "Read recorded output, not a live node"
+"""Heading of sources that are not `Collector.is_live`, in lists of sources of a live node."""
 LIVE = 1.0
 """Seconds between runs for sources that the kernel serves from memory."""
 SLOW = 60.0
@@ -46,7 +48,7 @@ _translated = cache(translate)
 """Patterns of keys as regular expressions; every replay of a capture asks for all of them."""
 
 
-class Need(Struct, frozen=True):
+class Need(Struct, frozen=True, tag=True):
     """One kind of evidence that a collector reads: `what` is a pattern of its keys, `why` one line.
 
     For `cmd:` patterns the collector reads recorded output; nothing is run for them on a live node (see Command).
@@ -72,7 +74,7 @@ class Need(Struct, frozen=True):
     part: Callable[[bytes], Hashable] | None = None
 
 
-class Command(Struct, frozen=True):
+class Command(Struct, frozen=True, tag=True):
     """Read-only command that a collector runs on a live node.
 
     In `argv`, `*` matches one word that is not an option; everything else is run as written. With `keep`, a pattern,
@@ -106,7 +108,7 @@ class Command(Struct, frozen=True):
         return b"".join(line for line in output.splitlines(keepends=True) if pattern.match(line))
 
 
-class Question(Struct, frozen=True):
+class Question(Struct, frozen=True, tag=True):
     """Query of a live node whose result is recorded instead of the files it is derived from.
 
     Used for files that contain secrets and for trees too large to keep. `answer` runs in the sampler's worker over

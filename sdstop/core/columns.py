@@ -17,16 +17,21 @@ from typing import Any, TypeVar
 
 from msgspec import NODEFAULT
 
+from sdstop.core.column_series import Reprint
 from sdstop.core.model import Reading, Rows, schema
 
 V = TypeVar("V")
 
 
 class Batch(Reading, frozen=True):
-    """All rows of the family `of` that a parser yields at once: values by field; a field left out has its default."""
+    """All rows of the family `of` that a parser yields at once: values by field; a field left out has its default.
+
+    `reprint` is of the evidence that they are from, if it has nothing but these columns.
+    """
 
     of: type[Reading]
     values: Mapping[str, Sequence[Any]]
+    reprint: Reprint | None = None
 
 
 class Columns(Mapping[Hashable, Reading]):
@@ -187,6 +192,9 @@ class Columns(Mapping[Hashable, Reading]):
     def most(self) -> int:
         """Maximum number of rows, known without working them out."""
         return len(self.index)
+
+    def settle(self) -> None:
+        """Keep results in less memory: there is a newer table, but this one is still read."""
 
     def age(self) -> None:
         """Drop what can be worked out again: the table will seldom be read."""

@@ -6,7 +6,7 @@ import enum
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -267,8 +267,8 @@ def unchecked(subjects: Iterable[str], reason: str, *, calm: bool = False, gap: 
 
 
 Limits = Mapping[str, float]
-Check = Callable[[Window, Limits], Iterable[Verdict]]
-LateCheck = Callable[[Window, Limits, Sequence[Finding]], Iterable[Verdict]]
+Check = Callable[..., Iterable[Verdict]]
+"""Function of a rule over a window and its limits; a rule with `after` also gets the findings so far, a sequence."""
 V = TypeVar("V", bound=Verdict)
 
 
@@ -328,7 +328,7 @@ class Rule(Struct, frozen=True):
     id: str
     says: str
     worst: Severity
-    check: Check | LateCheck
+    check: Check
     needs: tuple[type[Reading], ...]
     thresholds: tuple[Threshold, ...] = ()
     seconds: float = 0.0
@@ -356,8 +356,8 @@ class Rule(Struct, frozen=True):
         """Evaluate the rule; `findings` are those of the rules evaluated before it."""
         if self.after:
             earlier = tuple(finding for finding in findings if finding.rule in self.after)
-            return cast("LateCheck", self.check)(window, limits, earlier)
-        return cast("Check", self.check)(window, limits)
+            return self.check(window, limits, earlier)
+        return self.check(window, limits)
 
     def limits(self, configured: Mapping[str, float] | None = None) -> dict[str, float]:
         """Return the thresholds by name, overridden by the configured values."""

@@ -12,7 +12,7 @@ A collector declares the forms that it reads. Pasted text is divided into output
     )
 """
 
-from __future__ import annotations
+# Annotations are not postponed: an index is decoded by them (sdstop.core.index), and their text would be evaluated.
 
 import enum
 import re

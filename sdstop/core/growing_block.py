@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from sdstop.core.block import MICRO, Block, BlockContents, BlockMoment, Head, Marks, Piece, stored_text
 from sdstop.core.evidence import Evidence, Frame
-from sdstop.core.versions import GrowingVersions
+from sdstop.core.growing_versions import GrowingVersions
 
 _OWN = 4096
 """Bytes of a piece above which it is a part of its own; smaller ones deflate better together."""

@@ -1,14 +1,13 @@
 """Functions of declarations, imported when they are called first.
 
-An index of declarations (sdstop.rules.declared) names the functions of rules and sources without importing them: a node
-has few of the technologies that they are about.
+An index of declarations (sdstop.core.index) names the functions of rules and sources without importing them: a node has
+few of the technologies that they are about.
 """
 
 from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Mapping
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
@@ -18,16 +17,14 @@ from typing import Any
 class Later:
     """Function in a module: called like it, and imported by the first call."""
 
-    __slots__ = ("_declared", "_function", "module", "path")
+    __slots__ = ("_function", "name")
 
-    def __init__(self, module: str, path: str, *declared: str) -> None:
-        """Name the function; `path` leads to it from the module: `ARRAY_DEGRADED.check`, `MAPS.needs[0].keep`.
+    def __init__(self, name: str) -> None:
+        """Name the function: `MODULE:PATH`, where the path leads to it from the module (`MAPS.needs[0].keep`).
 
-        `declared`: module and path of a declaration that has it, for a function that was moved or renamed since.
+        `... or MODULE:PATH` names a declaration that has it, for a function that was moved or renamed since.
         """
-        self.module = module
-        self.path = path
-        self._declared = declared
+        self.name = name
         self._function: Any = None
 
     def __call__(self, *given: Any, **named: Any) -> Any:
@@ -38,42 +35,35 @@ class Later:
         return function(*given, **named)
 
     def __repr__(self) -> str:
-        """Return the module and the path."""
-        return f"later({', '.join(map(repr, (self.module, self.path, *self._declared)))})"
+        """Return the name."""
+        return f"later({self.name!r})"
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether its module is imported."""
+        return self.name.partition(":")[0] in sys.modules
 
     def imported(self) -> Any:
         """Import the module and return the function. Raises ImportError, also if sdstop was replaced on disk."""
-        if self.module not in sys.modules and _installation() != _AT_START:
+        if not self.is_imported and _installation() != _AT_START:
             raise ImportError(REPLACED)
+        name, _, declared = self.name.partition(" or ")
         try:
-            return _found(self.module, self.path)
+            return _found(name)
         except (ImportError, AttributeError):
-            if not self._declared:
+            if not declared:
                 raise
-            return _found(*self._declared)
+            return _found(declared)
 
 
-def _found(module: str, path: str) -> Any:
+def _found(name: str) -> Any:
+    module, _, path = name.partition(":")
     found: Any = import_module(module)
     for part in path.split("."):
-        name, *places = part.replace("]", "").split("[")
-        found = attrgetter(name)(found)
+        attribute, *places = part.replace("]", "").split("[")
+        found = attrgetter(attribute)(found)
         for place in places:
             found = found[int(place)]
-    return found
-
-
-@functools.cache
-def indexed(index: str) -> Mapping[str, Mapping[str, Any]]:
-    """Return the declarations in an index, a module, by their modules and names.
-
-    One that names classes or fields that were renamed since, or has two sides of a merge, counts as empty: all
-    declarations are then imported.
-    """
-    try:
-        found: Mapping[str, Mapping[str, Any]] = import_module(index).DECLARED
-    except (ImportError, AttributeError, TypeError, SyntaxError):
-        return {}
     return found
 
 
@@ -93,4 +83,4 @@ def _installation() -> tuple[int, int] | None:
 _AT_START = _installation()
 
 later = functools.cache(Later)
-"""The same object for equal arguments: declarations that share a function stay equal."""
+"""The same object for equal names: declarations that share a function stay equal."""

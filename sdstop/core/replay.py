@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from sdstop.core.absence import IfPresent
 from sdstop.core.collector import LIVE, Collector, Command, Need
+from sdstop.core.column_series import Reprint
 from sdstop.core.columns import Batch, Columns
 from sdstop.core.evidence import RAN, Defect, Evidence, Frame, Outcome, RunMark
 from sdstop.core.evidence_host import TREE, EvidenceHost
@@ -54,6 +55,8 @@ class Replay:
         self._families: Mapping[type[Reading], Run] = {}
         self._changed: set[str] = set()
         """Collectors whose evidence has changed since their last run."""
+        self.reprints: dict[str, Reprint] = {}
+        """What prints evidence again that was parsed last, by key."""
         self._unread: dict[str, str] = {}
         self._tests: dict[str, tuple[Callable[[str], object], Callable[[str], object]]] = {}
         """Tests of evidence that is never empty, and of evidence that every user can read, by collector."""
@@ -194,6 +197,7 @@ class Replay:
         return Run(
             collector.name, outcome, reason, mark.started, taken, since, mark.duration, seconds, tables, keys,
             None if outcome is Outcome.OK else last, recorded, began, defects, collector.devices,
+            collector.is_live,
         )  # fmt: skip
 
     def _find_unread(self, changed: set[str]) -> None:
@@ -260,6 +264,8 @@ class Replay:
             family = type(reading)
             if isinstance(reading, Batch):
                 columns[reading.of] = Columns(reading.of, reading.values, self._like(collector, reading.of))
+                if reading.reprint is not None:
+                    self.reprints[reading.reprint.key] = reading.reprint
                 continue
             key = keys.get(family)
             if key is None:  # read declarations on the first row: most families have none

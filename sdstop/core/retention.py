@@ -57,9 +57,13 @@ class Retention:
         return re.compile("|".join(sorted(map(_translated, patterns))) or "(?!)")
 
     @cached_property
-    def _programs(self) -> re.Pattern[str]:
-        called = sorted({re.escape(what[4:].split()[0].rstrip("*")) for what in self._whats if what.startswith("cmd:")})
-        return re.compile(rf"(?:{'|'.join(called) or '(?!)'})(?:[ _].*)?", re.DOTALL)
+    def _programs(self) -> frozenset[str]:
+        return frozenset(what[4:].split()[0].rstrip("*") for what in self._whats if what.startswith("cmd:"))
+
+    @cached_property
+    def _called(self) -> tuple[str, ...]:
+        """How the command lines of these programs begin, and their slugs."""
+        return tuple(f"{program}{space}" for program in self._programs for space in " _")
 
     def __bool__(self) -> bool:
         """Return whether any evidence is kept only in part."""
@@ -69,7 +73,7 @@ class Retention:
         """Return whether a collector reads this file or output of this program; True for other kinds of evidence."""
         kind, colon, rest = key.partition(":")
         if colon and kind in _SPOKEN:
-            return self._programs.fullmatch(rest) is not None
+            return rest in self._programs or rest.startswith(self._called)
         if not key.startswith("/") or key.startswith(_TREES):
             return True
         key = _of_node(key)

@@ -157,7 +157,7 @@ class Session:
         """Add the next frame and evaluate the window that ends with it.
 
         A quiet frame is not evaluated: the result is that of the last one that was. The first frame always is. Between
-        two judgements (`pace`) the result has the new window and the last judgement; listeners do not get it.
+        two judgements (`pace`) the result has the new window and the last judgement (`held`).
         """
         start = time.monotonic()
         until = None if self.budget is None else start + self.budget
@@ -172,8 +172,9 @@ class Session:
         self._taken = frame.taken
         self.pauses.add(frame)
         self.frames_seen += 1
-        self.timeline.append(frame)
-        shot = self.memory.recalled(self._replay.feed(frame), self.rules, self._providers)
+        fed = self._replay.feed(frame)
+        self.timeline.append(frame, self._replay.reprints)
+        shot = self.memory.recalled(fed, self.rules, self._providers)
         self._history.add(shot)
         if frame.quiet and self._head is not None:
             self.took = time.monotonic() - start
@@ -181,16 +182,20 @@ class Session:
         window = self._history.window_at(frame.number, KEEP, self._replay.host.evidence)
         assert window is not None  # noqa: S101  # a snapshot was added above
         if self._head is not None and not self._is_due(self._head, shot):
-            self._head = replace(self._head, index=self._index, window=window, held=self._head.judged)
-            return self._head
+            return self._announced(replace(self._head, index=self._index, window=window, held=self._head.judged))
         judgement = self.diagnosis.add(window, until, unordered=frame.unordered)
         self.memory.learn(shot, self.rules, self._providers, judgement.singles)
         host = self._replay.host
-        self._head = Look(self._index, window, judgement, lambda: host)
-        for listener in self.listeners:
-            listener(self._head)
+        look = self._announced(Look(self._index, window, judgement, lambda: host))
         self.took = time.monotonic() - start
-        return self._head
+        return look
+
+    def _announced(self, look: Look) -> Look:
+        """Make a state the newest one."""
+        self._head = look
+        for listener in self.listeners:
+            listener(look)
+        return look
 
     @property
     def _index(self) -> int:
@@ -424,10 +429,11 @@ class Session:
         at = ahead[0] if ahead else 0
         if len(ahead) > most or (at and (frames[at - 1].number != held.stop - 1 or frames[at].fresh)):
             return None
+        read = self.timeline.single if len(ahead) <= _NEAR else self.timeline.frame
         for at in ahead:
             if unwanted():
                 raise Superseded
-            self._add(history, replay, self.timeline.frame(at))
+            self._add(history, replay, read(at))
         return history.window_at(number, KEEP, evidence)
 
     def _before(self, index: int, seconds: float) -> int:

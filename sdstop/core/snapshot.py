@@ -145,8 +145,8 @@ class Run(Struct, frozen=True, eq=False):
     `started` and `began` (the start of the current outcome) are monotonic seconds; `taken` and `since` are the same
     times in Unix seconds. `duration` is None if unknown or still hanging. `seconds` is the time since the previous
     successful run, None for the first. `reason` explains a failed run, or the missing data of a successful one.
-    `tables` holds the readings by family; `last` is the last successful run if this one is not. `devices` is that of
-    the collector.
+    `tables` holds the readings by family; `last` is the last successful run if this one is not. `devices` and
+    `is_live` are those of the collector.
     """
 
     collector: str
@@ -165,6 +165,7 @@ class Run(Struct, frozen=True, eq=False):
     defects: tuple[Defect, ...] = ()
     """Why nothing good can be concluded from parts of its evidence."""
     devices: str = ""
+    is_live: bool = True
     memo: dict[Hashable, Any] = field(default_factory=dict)
     """Cache of results derived from this run alone, kept as long as windows can request them."""
 
@@ -213,6 +214,15 @@ class Snapshot(Struct, frozen=True, eq=False):
     def get(self, family: type[R], key: Hashable) -> R | None:
         """Return one row, or None if not present."""
         return self.rows(family).get(key)
+
+
+def settle(shot: Snapshot, newer: Snapshot) -> None:
+    """Let the tables of runs that are not the newest take less memory."""
+    for name, run in shot.runs.items():
+        if newer.runs.get(name) is not run:
+            for table in run.tables.values():
+                if isinstance(table, Columns):
+                    table.settle()
 
 
 def age(

@@ -16,8 +16,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import accumulate, pairwise, repeat
-from operator import sub
+from itertools import accumulate, repeat
 
 import msgspec
 from msgspec import Struct
@@ -27,14 +26,11 @@ from sdstop.core.expression import expression
 _BLANKED = bytes(byte if byte in b"0123456789" else 32 for byte in range(256))
 """Table that replaces everything but digits by blanks."""
 _NUMBER = expression(rb"[0-9]+")
-_PADDED = expression(rb"(?<![0-9])0[0-9]")
-_WIDTHS = {1: "b", 2: "h", 4: "i", 8: "q"}
+PADDED = expression(rb"(?<![0-9])0[0-9]")
+WIDTHS = {1: "b", 2: "h", 4: "i", 8: "q"}
 """Bytes of a difference, with the type code of its array."""
-_WIDEST = 8
 _SUMMED = 256
 """Maximum number of bytes that are added up in 16 bits."""
-_SIGNS = bytes(255 if byte & 128 else 0 for byte in range(256))
-"""Table that replaces the highest byte of a number by the bytes above it, if it were wider."""
 _MOST = 100_000
 LARGEST = 256 << 20
 """Maximum bytes of all versions of a text, and of all texts of a block; a hostile recording may claim any."""
@@ -66,8 +62,8 @@ class Versions(Struct, frozen=True, array_like=True):
             yield from repeat(self.first, self.count)
             return
         yield self.first
-        row = list(_numbers(self.first, padded=self.padded) or ())
-        form = _form(self.first, padded=self.padded)
+        row = list(numbers_of(self.first, padded=self.padded) or ())
+        form = form_of(self.first, padded=self.padded)
         columns, moved = self._moved(len(row))
         steps = self.count - 1
         courses = [
@@ -77,7 +73,7 @@ class Versions(Struct, frozen=True, array_like=True):
         for version in range(1, self.count):
             for column, course in zip(columns, courses, strict=True):
                 row[column] = course[version]
-            yield _filled(form, row, padded=self.padded)
+            yield filled(form, row, padded=self.padded)
 
     def some(self, wanted: Sequence[int]) -> list[bytes]:
         """Return the versions with these places, in ascending order, without those between. Raises Damaged."""
@@ -96,7 +92,7 @@ class Versions(Struct, frozen=True, array_like=True):
                 for column, number in zip(columns, _split(wide, len(columns)), strict=True):
                     row[column] = number
                 done = version
-            found.append(_filled(form, row, padded=self.padded) if version else self.first)
+            found.append(filled(form, row, padded=self.padded) if version else self.first)
         return found
 
     def _shape(self, numbers: int) -> tuple[list[int], int]:
@@ -106,7 +102,7 @@ class Versions(Struct, frozen=True, array_like=True):
             raise Damaged("a number is changed that its text does not have")
         size = (self.count - 1) * len(columns)
         width, rest = divmod(len(self.planes), max(size, 1))
-        if rest or width not in _WIDTHS:
+        if rest or width not in WIDTHS:
             raise Damaged("numbers of a text are missing")
         return columns, width
 
@@ -146,52 +142,10 @@ class Versions(Struct, frozen=True, array_like=True):
         raw = bytearray(len(self.planes))
         for plane in range(width):
             raw[plane::width] = self.planes[plane * size : (plane + 1) * size]
-        return columns, _unpacked(_WIDTHS[width], raw)
+        return columns, _unpacked(WIDTHS[width], raw)
 
 
-class GrowingVersions:
-    """Versions of a text that is still being written."""
-
-    def __init__(self) -> None:
-        """Start without a version."""
-        self._runs: list[tuple[bytes, bool, list[array[int]]]] = []
-        self._form: bytes | None = None
-        """Format of the newest run, None if its first text cannot be one."""
-
-    def add(self, text: bytes) -> None:
-        """Append a version."""
-        if self._form is not None:
-            _, padded, rows = self._runs[-1]
-            row = _numbers(text, padded=padded)
-            if row is not None and len(row) == len(rows[-1]) and _filled(self._form, row, padded=padded) == text:
-                rows.append(row)
-                return
-        padded = _PADDED.search(text) is not None
-        row = _numbers(text, padded=padded)
-        self._form = None if row is None else _form(text, padded=padded)
-        self._runs.append((text, padded, [array("q") if row is None else row]))
-
-    def packed(self) -> list[Versions]:
-        """Return all versions added so far."""
-        return [_packed(*run) for run in self._runs]
-
-
-def _packed(first: bytes, padded: bool, rows: Sequence[array[int]]) -> Versions:  # noqa: FBT001
-    columns, moved = array("I"), array("q")
-    if len(rows) > 1:
-        changed = (map(sub, new, old) for old, new in pairwise(rows))
-        for position, course in enumerate(zip(*changed, strict=True)):
-            if any(course):
-                columns.append(position)
-                moved.extend(course)
-    raw = moved.tobytes()
-    planes = [raw[plane::_WIDEST] for plane in range(_WIDEST)]
-    signs = {width: planes[width - 1].translate(_SIGNS) for width in _WIDTHS}
-    width = next(width for width in _WIDTHS if all(plane == signs[width] for plane in planes[width:]))
-    return Versions(len(rows), first, padded, columns.tobytes(), b"".join(planes[:width]))
-
-
-def _numbers(text: bytes, *, padded: bool) -> array[int] | None:
+def numbers_of(text: bytes, *, padded: bool) -> array[int] | None:
     """Return the numbers of a text, None if one has too many digits for 62 bits, which leaves room for differences."""
     tokens = text.translate(_BLANKED).split()
     try:
@@ -210,18 +164,21 @@ def _decoded(tokens: Sequence[bytes]) -> Sequence[int]:
     return found
 
 
-def _form(text: bytes, *, padded: bool) -> bytes:
+def form_of(text: bytes, *, padded: bool) -> bytes:
     """Return a text as a format that has a place for each number."""
     return _NUMBER.sub(b"%b" if padded else b"%d", text.replace(b"%", b"%%"))
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=8)
 def _apart(text: bytes, padded: bool) -> tuple[bytes, array[int]]:  # noqa: FBT001
-    """Return the format of a text, and its numbers: blocks of an hour begin with one text, which a jump needs again."""
-    return _form(text, padded=padded), _numbers(text, padded=padded) or array("q")
+    """Return the format of a text, and its numbers: blocks of an hour begin with one text, which a jump needs again.
+
+    So it does for each of a node's few large texts: diskstats alone would take 5 ms of a jump to 1000 disks.
+    """
+    return form_of(text, padded=padded), numbers_of(text, padded=padded) or array("q")
 
 
-def _filled(form: bytes, numbers: Sequence[int], *, padded: bool) -> bytes:
+def filled(form: bytes, numbers: Sequence[int], *, padded: bool) -> bytes:
     """Return a text from its format and numbers. Raises Damaged for numbers that no text has."""
     try:
         if padded:

@@ -7,7 +7,6 @@ text or a hand-made capture may: `node.session.auth.password = x`, `--password x
 
 from __future__ import annotations
 
-import base64
 import binascii
 import re
 from collections.abc import Iterable
@@ -122,8 +121,8 @@ def _decoded(found: re.Match[str]) -> str:
     if coded.isdecimal() or len(coded) % 4 == 1:
         return found[0]
     try:
-        plain = base64.b64decode(coded + "=" * (-len(coded) % 4), validate=True)
-    except (ValueError, binascii.Error):
+        plain = binascii.a2b_base64(coded + "=" * (-len(coded) % 4), strict_mode=True)
+    except binascii.Error:
         return found[0]
     text = plain.decode("latin-1")
     return REMOVED if text.isascii() and text.isprintable() and _TOKEN.fullmatch(text) else found[0]

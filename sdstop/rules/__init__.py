@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib import import_module
+from pathlib import Path
 
 from sdstop.core.finding import NodeRule, Rule
-from sdstop.core.later import indexed
+from sdstop.core.index import declarations
 
 ORDER = (
     "arrays.array_degraded",
@@ -137,17 +139,18 @@ def written(module: str) -> Rule:
     return rule
 
 
-def _rule(module: str) -> Rule:
-    """Return a rule whose module is imported when it first has something to judge, or now if the index lacks it."""
-    found = indexed("sdstop.rules.declared").get(f"sdstop.rules.{module}", {})
-    return found.get(_name(module)) or written(module)
-
-
 def _name(module: str) -> str:
     return module.rpartition(".")[2].upper()
 
 
-RULES: tuple[Rule, ...] = tuple(_rule(module) for module in ORDER)
+def _rules() -> Iterator[Rule]:
+    """Yield the rules of ORDER; a module in the index is imported when its rule first has something to judge."""
+    index = declarations(Path(__file__).with_name("declared.json"), Rule)
+    for module in ORDER:
+        yield index.get(f"sdstop.rules.{module}", {}).get(_name(module)) or written(module)
+
+
+RULES: tuple[Rule, ...] = tuple(_rules())
 """Every rule about one node."""
 
 EVERY: tuple[Rule | NodeRule, ...]

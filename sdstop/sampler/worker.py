@@ -19,7 +19,7 @@ from typing import NoReturn
 from msgspec import Struct
 
 from sdstop.core.collector import Collector
-from sdstop.core.heap import return_free_blocks
+from sdstop.core.heap import return_free_blocks, return_large_blocks
 from sdstop.core.host import Host
 from sdstop.node.answers import hotplug
 from sdstop.node.child import detach, end_with
@@ -81,6 +81,7 @@ def be_worker(task: WorkerConfig, begins: Beginning, connection: socket.socket, 
         signal.alarm(0)
         connection.send(wire.hello(os.getpid()))
         gc.freeze()  # skips the parent's objects, so that their pages stay shared
+        return_large_blocks()  # before the first thread, which would get an arena
         if isinstance(host, LiveHost):
             host.adopt(begins.mark)
         run_worker(task, host, connection, lambda: end_with(parent))

@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from textual.timer import Timer
+
 from sdstop.analysis.comparison.comparison import Comparison, comparison
 from sdstop.analysis.comparison.sides import moment_side
 from sdstop.analysis.load_course import LoadCourse, LoadMetric
@@ -42,6 +44,8 @@ _TICK = 0.2
 """Seconds between two steps of a playing capture."""
 _SOON = 0.1
 """Seconds between two steps of preparation."""
+_PATIENCE = 0.05
+"""Seconds for which the moment before stays as it is: painting twice would delay a glance that takes less."""
 
 
 class Dashboard(Commands):
@@ -79,6 +83,8 @@ class Dashboard(Commands):
         self._heard = time.monotonic()
         self._played = time.monotonic()
         self._reader = -1
+        self._naming: Timer | None = None
+        """Names the frame that is awaited, if it is still awaited then."""
 
     # -- life -------------------------------------------------------------------------------------------------
 
@@ -164,6 +170,7 @@ class Dashboard(Commands):
         self._arrived()
 
     def _arrived(self) -> None:
+        self._name_in_time(awaits=False)
         look = self.playhead.look
         if self.forward is not None and look is not None and look.provisional:
             self.forward.near(look.index)
@@ -177,13 +184,27 @@ class Dashboard(Commands):
         self.lookup.painted()
 
     def moved(self) -> None:
-        """Show the frame that was stepped to if it is made already, or else which one is being judged."""
+        """Show the frame that was stepped to if it is made already, or else soon which one is being judged."""
         if self.playhead.arrived:
             self._arrived()
-        elif (scene := self.scene) is not None and not isinstance(self.screen, Sheet):
-            self.main.await_frame(scene)
+        elif self.scene is not None and not isinstance(self.screen, Sheet):
+            self._name_in_time(awaits=True)
         else:
             self.paint()
+
+    def _name_in_time(self, *, awaits: bool) -> None:
+        """Name the frame that is awaited a little after it was asked for, unless it is shown by then."""
+        if awaits and self._naming is None:
+            self._naming = self.set_timer(_PATIENCE, self._name_awaited)
+        elif not awaits and self._naming is not None:
+            self._naming.stop()
+            self._naming = None
+
+    def _name_awaited(self) -> None:
+        self._naming = None
+        scene = self.scene
+        if scene is not None and not self.playhead.arrived:
+            self.main.await_frame(scene)
 
     def pace(self, interval: float) -> None:
         """Sample at this interval in seconds, and judge each frame within it."""

@@ -236,3 +236,34 @@ def test_samples_share_the_names_of_devices() -> None:
     first, second = (f"   8       0 sda {reads} 0 0 0 0 0 0 0 0 0 0\n" for reads in (1, 2))
     names = [parse_columns(text.encode())["device"] for text in (first, f"{second}{NEW.replace('sda', 'sdb')}\n")]
     assert names[0][0] is names[1][0]
+
+
+FORMS = st.sampled_from([NEW, "   8      32 s%d 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17", DISCARDS, f" {NEW}  ", ""])
+NUMBERS = st.one_of(st.integers(0, 2**64 - 1).map(str), st.sampled_from(["0", "007", "1  2", "-1", "x", str(2**31)]))
+"""Rows of this kernel and of others, with spaces and numbers that no kernel prints."""
+
+
+@given(st.lists(st.tuples(FORMS, st.lists(NUMBERS, min_size=17, max_size=17)), max_size=4), st.sampled_from(["\n", ""]))
+def test_what_can_be_printed_again_is_printed_byte_for_byte(rows: list[tuple[str, list[str]]], end: str) -> None:
+    texts = ["\n".join([row for row, _ in rows])]
+    texts += ["\n".join([" ".join([*row.split(" ")[:-17], *said]) for row, said in rows])]
+    for text in texts:
+        replay = Replay((DISKSTATS,))
+        data = (text + end).encode()
+        replay.feed(Frame(1, 1.0, 1.0, (Evidence("/proc/diskstats", data=data),)))
+        for reprint in replay.reprints.values():
+            assert reprint.data is data
+            assert reprint.printer(reprint.columns) == data
+
+
+def test_rows_of_this_kernel_can_be_printed_again() -> None:
+    replay = Replay((DISKSTATS,))
+    printed = []
+    for second in range(3):
+        rows = [NEW, NEW.replace("sda", "sd%d").replace(" 11 ", f" {2**63 - 1 - second} ")]
+        data = "".join(f"{row}\n" for row in rows).encode()
+        replay.feed(Frame(second, float(second), float(second), (Evidence("/proc/diskstats", data=data),)))
+        printed.append((data, replay.reprints["/proc/diskstats"]))
+    for data, reprint in printed:
+        assert reprint.data is data
+        assert reprint.printer(reprint.columns) == data

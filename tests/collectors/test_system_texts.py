@@ -14,6 +14,7 @@ from tests.pasted.corpus import judged, ruled_out
 GIB = 1 << 30
 HEAD = "USER         PID %CPU %MEM    VSZ   RSS TTY      STAT START   TIME COMMAND\n"
 STUCK = "root        1203  0.3  0.0      0     0 ?        D    Oct26  81:22 [md12_raid6]\n"
+NONE = BlockedTasks(0, listed="cmd:ps aux")
 SHELL = "anna       31000  0.0  0.0  10072  3410 pts/1    S+   14:02   0:00 mysql -u root -phunter2\n"
 
 
@@ -61,15 +62,16 @@ def test_tasks_in_d_state_without_arguments_of_programs() -> None:
     assert b"hunter2" not in kept_listing(f"{HEAD}{as_a_heading}".encode())
     pam = SHELL.replace("mysql -u root -phunter2", "(sd-pam)")
     odd = SHELL.replace("mysql -u root", "A=hunter2 B")
-    assert rows({"cmd:ps aux": kept_listing(f"{HEAD}{pam}{odd}".encode()).decode()}) == [BlockedTasks(0)]
+    assert rows({"cmd:ps aux": kept_listing(f"{HEAD}{pam}{odd}".encode()).decode()}) == [NONE]
     found = rows({"cmd:ps aux": kept_listing(f"{HEAD}{STUCK}{SHELL}".encode()).decode()})
-    assert found == [BlockedTasks(1), BlockedTask(1203, 0.0, 1203, "md12_raid6", kernel=True, wait=None, switches=None)]
+    known = BlockedTask(1203, 0.0, 1203, "md12_raid6", kernel=True, wait=None, switches=None, listed="cmd:ps aux")
+    assert found == [BlockedTasks(1, listed="cmd:ps aux"), known]
 
 
 @pytest.mark.parametrize("shifted", [SHELL.replace(" pts/1", ""), "root 5\n", "USER=x y\n"])
 def test_a_list_with_a_row_that_is_not_understood_is_not_whole(shifted: str) -> None:
     text = f"{HEAD}{SHELL}"
-    assert rows({"cmd:ps aux": text}) == [BlockedTasks(0)]
+    assert rows({"cmd:ps aux": text}) == [NONE]
     for made in (f"{text}{shifted}", kept_listing(f"{text}{shifted}".encode()).decode()):
         with pytest.raises(Absent):
             rows({"cmd:ps aux": made})
@@ -101,7 +103,7 @@ def test_a_list_that_is_only_a_part_shows_no_absence_of_blocked_tasks() -> None:
     screen += "    PID USER      PR  NI    VIRT    RES    SHR S  %CPU  %MEM     TIME+ COMMAND\n"
     screen += "   2211 root      20   0   10212   3212   1212 S   0,0   0,0   0:00.11 bash\n"
     assert not any(isinstance(row, BlockedTasks) for row in rows({"cmd:top": screen}))
-    assert BlockedTasks(0) in rows({"cmd:ps aux": f"{HEAD}{SHELL}"})
+    assert NONE in rows({"cmd:ps aux": f"{HEAD}{SHELL}"})
     assert "tasks-stuck tasks" in ruled_out(judged(f"[root@a ~]# ps aux\n{HEAD}{SHELL}[root@a ~]# ".encode()))
     for text in (f"{HEAD}{SHELL}", f"[root@a ~]# ps aux | grep -v root\n{HEAD}{SHELL}[root@a ~]# "):
         assert "tasks-stuck tasks" not in ruled_out(judged(text.encode()))
@@ -110,3 +112,40 @@ def test_a_list_that_is_only_a_part_shows_no_absence_of_blocked_tasks() -> None:
 def test_none_of_these_outputs_is_missed() -> None:
     with pytest.raises(Absent):
         rows({})
+
+
+WCHAN_ROW = "   2044 Dl   blk_mq_get_tag                   smbd --foreground\n"
+EL_ROW = "1 D     0     411       2  0  80   0 -     0 xlog_g ?        00:03:12 xfsaild/dm-3\n"
+ELF_ROW = "1 D root      411       2  0  80   0 -     0 xlog_g Oct26 ?        00:03:12 [xfsaild/dm-3]\n"
+
+
+@pytest.mark.parametrize("row", [STUCK, WCHAN_ROW, EL_ROW, ELF_ROW])
+def test_rows_without_their_heading(row: str) -> None:
+    for text in (row, kept_listing(f"{row}mysql -phunter2\n".encode()).decode()):
+        assert len([each for each in rows({"cmd:ps": text}) if isinstance(each, BlockedTask)]) == 1
+    with pytest.raises(Absent):  # other rows can be missing: no task in D state is unknown
+        rows({"cmd:ps aux": row.replace(" Dl ", " Sl ").replace(" D ", " S ")})
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "   12 D    my_user      mysql\n",
+        "   12 D    mysql_wait hunter2\n",
+        "   12 D    mysql -phunter2\n",
+        "12 D hunter2\n",
+        "UID          PID    PPID  C STIME TTY          TIME CMD\nroot 1 0 0 Oct26 ? 00:00:33 D hunter2\n",
+    ],
+)
+def test_nothing_is_read_from_rows_of_unknown_columns(line: str) -> None:
+    assert b"hunter2" not in kept_listing(line.encode())
+    with pytest.raises(Absent):
+        rows({"cmd:ps": line})
+
+
+def test_threads_of_one_process_are_counted() -> None:
+    text = "    PID     TID STAT WCHAN            COMMAND\n"
+    text += "   1203    1203 Ssl  -                qemu-kvm\n"
+    text += "".join(f"   1203    {tid} Dl   blk_mq_get_tag   qemu-kvm\n" for tid in (1210, 1211))
+    found = [row for row in rows({"cmd:ps axHo pid,tid,stat,wchan,comm": text}) if isinstance(row, BlockedTask)]
+    assert [(row.task, row.process) for row in found] == [(1210, 1203), (1211, 1203)]

@@ -86,7 +86,7 @@ def found(host: Host) -> Iterable[Reading]:
     return ()
 
 
-READ = later(__name__, "found")
+READ = later(f"{__name__}:found")
 PASSES = (Denied, Failed, TimedOut)
 COURSE = NothingFound((Call("read", ("/proc/thing",)),), End(0))
 

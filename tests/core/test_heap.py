@@ -65,3 +65,28 @@ def test_free_blocks_below_one_in_use_are_returned() -> None:
     kept_before, kept_after = map(int, done.stdout.split())
     assert kept_before > 10 * 1024
     assert kept_after < 2048
+
+
+THREADS = """
+import threading
+from sdstop.core.heap import return_large_blocks
+
+if CALLED:
+    return_large_blocks()
+kept = []
+thread = threading.Thread(target=lambda: kept.append(bytearray(20_000)))
+thread.start()
+thread.join()
+starts = [int(line.partition("-")[0], 16) for line in open("/proc/self/maps") if " rw-p " in line]
+print(sum(start % (64 << 20) == 0 for start in starts))
+"""
+"""Arenas of glibc other than the first begin at multiples of 64 MiB."""
+
+
+@pytest.mark.needs("mallopt")
+def test_threads_share_an_arena() -> None:
+    found = []
+    for called in (False, True):
+        argv = [sys.executable, "-c", THREADS.replace("CALLED", str(called))]
+        found.append(int(subprocess.run(argv, check=True, capture_output=True, text=True).stdout))
+    assert found == [1, 0]

@@ -3,6 +3,7 @@
 import random
 import re
 import threading
+from array import array
 from collections.abc import Iterable
 from functools import partial
 from typing import ClassVar
@@ -12,14 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from sdstop.core.collector import Collector
+from sdstop.core.collector import Collector, Need
+from sdstop.core.column_series import Reprint, Row
 from sdstop.core.diagnosis import Diagnosis, judge
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark, readable
 from sdstop.core.excerpt import EXCERPT
 from sdstop.core.finding import Finding, Gap, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Verdict
 from sdstop.core.finding_order import by_cause
 from sdstop.core.guard import Part
-from sdstop.core.history import History, Window
+from sdstop.core.history import KEEP, History, Window
 from sdstop.core.host import Host
 from sdstop.core.model import Reading, Source
 from sdstop.core.session import Session
@@ -268,6 +270,37 @@ def test_a_rule_about_hardware_that_is_not_there_is_silent() -> None:
     given = session((FAST,))
     look = given.feed(Frame(1, 1.0, 1.0, (Evidence("/m", Outcome.ABSENT),)))
     assert look.judgement == judge(look.window, (), {})
+
+
+@pytest.mark.parametrize(
+    ("asked", "pasted", "said"),
+    [
+        (Evidence("/m", Outcome.ABSENT), (), []),
+        (Evidence("/m", Outcome.ABSENT), (Evidence("cmd:gauge", data=b"a"),), ["a"]),
+        (None, (), ["live: not recorded in this capture"]),
+        (Evidence("/m", Outcome.DENIED, detail="needs root"), (), ["live: denied, /m: needs root"]),
+        (Evidence("/m", data=b"b"), (), ["b"]),
+    ],
+)
+def test_a_text_that_nobody_pasted_means_nothing_where_the_node_was_asked(
+    asked: Evidence | None, pasted: tuple[Evidence, ...], said: list[str]
+) -> None:
+    """A live node never has the texts; whether a rule applies to it follows from the sources that ask it."""
+
+    def gauges(key: str) -> Iterable[Reading]:
+        return [Gauge(key, 1)]
+
+    live = Collector("live", "Gauges", lambda host: gauges(host.text("/m")), (Gauge,), (Need("/m", "all"),))
+    text = Collector(
+        "pasted", "Gauges", lambda host: gauges(host.run(["gauge"]).text), (Gauge,), (Need("cmd:gauge", "all"),)
+    )
+    rule = Rule("g", "g", Severity.INFO, lambda w, _: [RuledOut(str(k), "1") for k in w.rows(Gauge)], (Gauge,))
+    given = Session(Origin("n"), [live, text], (rule,))
+    found = given.feed(Frame(1, 1.0, 1.0, (*([asked] if asked else ()), *pasted))).judgement
+    assert [*(u.reason for u in found.unchecked), *(r.subject for r in found.ruled_out)] == said
+    only = Session(Origin("n", live=True), [text], (rule,))
+    (unchecked,) = only.feed(Frame(1, 1.0, 1.0)).judgement.unchecked
+    assert unchecked.reason == "pasted: not recorded in this capture"
 
 
 def test_a_rule_that_needs_a_longer_window_says_so() -> None:
@@ -529,6 +562,28 @@ def test_a_packed_timeline_returns_every_byte(monkeypatch: pytest.MonkeyPatch) -
     assert {item.key: item.data for item in first.evidence} == {
         "/disks": counters(99), "/small": b"99\n", "/rare": b"r81" * 400
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("seconds", [KEEP, KEEP + 50])
+def test_columns_take_the_place_of_a_text_that_they_print_again(seconds: float) -> None:
+    timeline, frames = Timeline(seconds), []
+
+    def printer(columns: Row) -> bytes:
+        return counters(columns[0][0])
+
+    for n in range(1, 200):
+        parsed, other = counters(n), counters(n + 1)
+        frames.append(Frame(n, float(n), float(n), (Evidence("/disks", data=parsed), Evidence("/more", data=other))))
+        printed = [
+            Reprint("/disks", parsed, [array("I", [n])], printer),
+            Reprint("/more", counters(n), [array("I", [n])], printer),  # of another text than the frame has
+        ]
+        timeline.append(frames[-1], {each.key: each for each in printed})
+    assert [len(item.data) > 0 for item in timeline.frames[-1].evidence] == [False, True]
+    first = timeline.frames[0].number
+    assert first == 199 - seconds
+    assert [timeline.frame(at) for at in range(len(timeline.frames))] == frames[first - 1 :]
+    assert [frame.evidence for frame in timeline.recall(3, 9)] == [e.evidence for e in frames[first + 2 : first + 8]]
 
 
 def test_a_packed_timeline_counts_its_bytes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from sdstop.core.replay import Replay
 from sdstop.node.live import LiveHost
 from sdstop.sampler.runner import sample
 
-NOWHERE = later("sdstop.collectors.nowhere", "function")
+NOWHERE = later("sdstop.collectors.nowhere:function")
 COURSE = NothingFound((Call("read", ("/proc/thing",)),), End(0))
 
 
@@ -28,7 +28,7 @@ COURSE = NothingFound((Call("read", ("/proc/thing",)),), End(0))
 def unimported(monkeypatch: pytest.MonkeyPatch) -> Later:
     """Return a function of a module of sdstop that is not imported."""
     monkeypatch.delitem(sys.modules, "sdstop.core.duration", raising=False)
-    return Later("sdstop.core.duration", "seconds_of")
+    return Later("sdstop.core.duration:seconds_of")
 
 
 def test_an_upgraded_sdstop_is_not_mixed_with_the_running_one(
@@ -38,7 +38,7 @@ def test_an_upgraded_sdstop_is_not_mixed_with_the_running_one(
     with pytest.raises(ImportError, match=REPLACED):
         unimported.imported()
     assert "sdstop.core.duration" not in sys.modules
-    assert later("sdstop.core.later", "Later.imported").imported() is Later.imported  # it is there already
+    assert later("sdstop.core.later:Later.imported").imported() is Later.imported  # it is there already
 
 
 def test_nor_is_a_removed_one(unimported: Later, monkeypatch: pytest.MonkeyPatch) -> None:

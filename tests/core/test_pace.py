@@ -43,7 +43,7 @@ def test_numbers_wait_and_are_shown() -> None:
     assert [look.now.number for look in looks] == list(range(1, 13))
     assert [look.held is None for look in looks] == [n in {1, 2, 6, 10} for n in range(1, 13)]  # 2: the first rates
     assert [look.judged for look in looks] == [1, 2, 2, 2, 2, 6, 6, 6, 6, 10, 10, 10]
-    assert [look.now.number for look in heard] == [1, 2, 6, 10]
+    assert heard == looks
     assert [len(look.judgement.findings) for look in looks] == [1, *[0] * 11]
     assert given.latest is looks[-1]
 

@@ -1,5 +1,6 @@
 """Versions of a text: every byte comes back, whatever the text is, and damage is noticed."""
 
+import tracemalloc
 from random import Random
 
 import pytest
@@ -7,7 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from sdstop.core.versions import Damaged, GrowingVersions, Versions
+from sdstop.core.growing_versions import GrowingVersions
+from sdstop.core.versions import Damaged, Versions
 
 LINE = "   8       {} sda {} {} 0.{:02} {}\n"
 
@@ -131,3 +133,19 @@ def test_a_number_below_zero_is_damage(first: bytes) -> None:
     assert replace(run, first=b"3 5 7\n").some([1]) == [b"2 4 6\n"]
     with pytest.raises(Damaged):
         replace(run, first=first).some([1])
+
+
+def test_versions_that_are_still_written_take_little_memory() -> None:
+    random, numbers = Random(3), [10**9 + place for place in range(5000)]
+    texts = []
+    for _ in range(23):
+        numbers = [number + random.randrange(200) for number in numbers]
+        texts.append(b" ".join(map(b"%d".__mod__, numbers)))
+    tracemalloc.start()
+    growing = GrowingVersions()
+    for text in texts:
+        growing.add(bytes(bytearray(text)))
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert held < 3 * len(texts[0]) + 23 * 5000 * 2  # the rows alone would be 8 bytes a number
+    assert read(growing.packed()) == texts

@@ -132,6 +132,16 @@ def test_the_leaf_is_named_and_what_waits_for_it() -> None:
     assert said.unchecked("md0").reason == "waits for sdb, which hangs"
 
 
+def test_things_that_wait_for_several_devices_are_one_verdict() -> None:
+    block = {
+        **BLOCK, "/sys/block/sdc/dev": "8:32", "/sys/block/md1/dev": "9:1", "/sys/block/md1/md/level": "raid1",
+        "link:/sys/block/md1/slaves/sdc": "../../sdc",
+    }  # fmt: skip
+    said = judged(frames(20, dict.fromkeys(["sdb", "md0", "dm-0", "sdc", "md1"], "hangs"), block=block))
+    (verdict,) = [v for v in said.all if isinstance(v, Unchecked)]
+    assert (verdict.reason, set(verdict.subjects)) == ("waits for a device that hangs", {"md0", "dm-0", "md1"})
+
+
 def test_a_partition_is_its_disk() -> None:
     said = judged(frames(20, {"sda": "hangs", "sda1": "hangs", "md0": "hangs"}))
     assert [v.subject for v in said.all if isinstance(v, Finding)] == ["sda"]

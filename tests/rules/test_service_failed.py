@@ -73,4 +73,4 @@ def test_descriptions_are_not_kept() -> None:
     assert b"Example" not in once
     assert kept(once) == once
     assert fault(once.decode()) == ""
-    assert judged(once.decode()).finding("srv-data.mount")
+    assert judged(once.decode()).finding("srv-data.mount").severity is Severity.WARNING

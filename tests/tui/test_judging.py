@@ -13,6 +13,7 @@ import pytest
 from sdstop.core.finding import Limits, Rule, RuledOut, Severity, Verdict
 from sdstop.core.history import Window
 from sdstop.core.session import Session
+from sdstop.tui.app import Dashboard
 from sdstop.tui.scene import Scene
 from sdstop.tui.time_bar import TimeBar, margin
 from sdstop.tui.widgets.palette import plain
@@ -187,8 +188,14 @@ async def test_a_frame_that_is_not_judged_is_named_and_nothing_else_is_painted()
         before = app.playhead.look
         app.action_step(-1)
         assert not painted
+        assert "loading" not in _status(app), "it may be there before anybody could read its name"
+        for _ in range(1000):
+            if "loading" in _status(app):
+                break
+            await asyncio.sleep(0.001)
+        assert "loading" in _status(app)
+        assert not painted
         assert app.playhead.look is before
-        assert "loading" in plain(app.main.status.row_line(app.main.status.rows[0], 120))
         for _ in range(1000):
             await asyncio.sleep(0.01)
             if not app.lookup.busy:
@@ -198,6 +205,28 @@ async def test_a_frame_that_is_not_judged_is_named_and_nothing_else_is_painted()
         assert look is not None
         assert look.now.number == 20
         assert [good.rule for good in look.judgement.ruled_out] == ["slow"]
+
+
+def _status(app: Dashboard) -> str:
+    return plain(app.main.status.row_line(app.main.status.rows[0], 120))
+
+
+async def test_a_frame_that_is_shown_in_time_is_not_named_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sdstop.core.session._QUICK", -1.0)
+    monkeypatch.setattr("sdstop.tui.app._PATIENCE", 60.0)
+    async with screen(Node(("sda", "sdb"), load).session(300), WIDE) as shown:
+        app = shown.app
+        await shown.press("T")
+        monkeypatch.setattr(app.main, "await_frame", lambda _: pytest.fail("the moment before was painted again"))
+        before = app.playhead.look
+        for index in (100, 120):
+            app.on_time_bar_sought(TimeBar.Sought(app.session.timeline.frames[index].monotonic))
+            assert app.playhead.look is before
+            assert app._naming is not None
+        await shown.settled()
+        assert app.playhead.look is not None
+        assert app.playhead.look.now.number == 121
+        assert app._naming is None
 
 
 async def _typed(shown: Screen, text: str) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import repeat
+from operator import attrgetter, is_
 from typing import cast
 
 from msgspec import Struct
@@ -162,7 +164,7 @@ class DriveState(Struct, frozen=True):
 def figures_by_drive(drives: Sequence[DriveState], *fields: str) -> list[list[float | None]]:
     """Return fields of the activity of devices, field by field, None where unknown; without making their rows."""
     rates = drives[0].rates if drives else {}
-    if any(drive.rates is not rates for drive in drives):
+    if not all(map(is_, map(attrgetter("rates"), drives), repeat(rates))):
         return [[drive.figure(field) for drive in drives] for field in fields]
     return values_at(rates, [drive.name for drive in drives], *fields)
 
@@ -213,19 +215,17 @@ def _drives(window: Window, findings: Sequence[Finding]) -> dict[str, DriveState
         if name in pulled and name not in members:
             continue
         device = devices.get(name)
-        names = _names(name, device)
-        accused = [worst[each] for each in names if each in worst]
+        severity, flag = worst.get(name), flags.get(name)
+        if device is not None and device.dm_name and worst:
+            names = _names(name, device)
+            severity = worst_of(worst[each] for each in names if each in worst)
+            flag = next((flags[each] for each in names if each in flags), None)
+        if name in without:
+            severity, flag = severity or Severity.WARNING, without[name] or flag
         found[name] = DriveState(
-            name,
-            kind_of(name, device),
-            rates,
-            device,
-            tuple(members.get(name, ())),
-            worst_of(accused) if accused else Severity.WARNING if name in without else None,
-            without.get(name) or next((flags[each] for each in names if each in flags), ""),
-            stale,
+            name, kind_of(name, device), rates, device, tuple(members.get(name, ())), severity, flag or "", stale,
             tuple(pools.get(name, ())),
-        )
+        )  # fmt: skip
     return found
 
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from sdstop.analysis.disks.drives import DriveState, array_states, drives, figures_by_drive, shown
 from sdstop.analysis.space.pool_tree import pool_trees
 from sdstop.core.averages import median
-from sdstop.core.finding import Finding, Severity, worst_by_subject, worst_of
+from sdstop.core.finding import Finding, Severity, worst_of
 from sdstop.core.format import natural
 from sdstop.core.history import Window
 from sdstop.readings.disk import DiskActivity
@@ -113,9 +113,7 @@ def _folds(window: Window, findings: Sequence[Finding]) -> Iterator[DeviceFold]:
         yield from _folded(members, tree.name, inner=False)
     others = [drive for drive in known.values() if drive.name not in grouped and shown(drive)]
     yield from _others([drive for drive in others if drive.whole])
-    worst = worst_by_subject(findings)
-    stacked = [drive for drive in others if not drive.whole]
-    yield from _stacked([replace(drive, severity=drive.severity or worst.get(drive.volume)) for drive in stacked])
+    yield from _stacked([drive for drive in others if not drive.whole])
 
 
 def _single(drive: DriveState, what: str = "", severity: Severity | None = None) -> DeviceFold:
@@ -246,7 +244,11 @@ def _others(disks: Sequence[DriveState]) -> Iterator[DeviceFold]:
 
 def _stacked(devices: Sequence[DriveState]) -> Iterator[DeviceFold]:
     """Yield volumes and other devices built on disks: those in use or accused, folded if they are many."""
-    used = [drive for drive in devices if drive.severity is not None or _is_used(drive)]
+    figures = zip(*figures_by_drive(devices, "completed_per_second", "queue"), strict=True)
+    used = [
+        drive for drive, (rate, queue) in zip(devices, figures, strict=True)
+        if drive.severity is not None or (rate or 0.0) > 0 or queue
+    ]  # fmt: skip
     used.sort(key=lambda d: natural(d.name))
     if len(used) <= _MOST:
         yield from (_single(drive) for drive in used)
@@ -255,7 +257,3 @@ def _stacked(devices: Sequence[DriveState]) -> Iterator[DeviceFold]:
     yield from (_single(drive) for drive in accused)
     rest = [drive for drive in used if drive not in accused]
     yield DeviceFold(f"{len(rest)} volumes, median", tuple(rest), medians(rest), stale=any(d.stale for d in rest))
-
-
-def _is_used(drive: DriveState) -> bool:
-    return (drive.figure("completed_per_second") or 0.0) > 0 or bool(drive.figure("queue"))

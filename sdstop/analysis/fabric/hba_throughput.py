@@ -79,7 +79,8 @@ def disks_behind(window: Window, hba: str) -> tuple[str, ...]:
 
 def _loads(window: Window, disk_rate: float, flash_rate: float, efficiency: float) -> list[HbaLoad]:
     paths = list(window.rows(DiskPath).values())
-    devices = {path.device: window.get(BlockDevice, path.device) for path in paths}
+    known = window.rows(BlockDevice)
+    devices = {path.device: known.get(path.device) for path in paths}
     names = {device: (row.wwn if row is not None and row.wwn else device) for device, row in devices.items()}
     ways = Counter(names.values())
     found = []

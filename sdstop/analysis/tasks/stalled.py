@@ -17,7 +17,7 @@ _FROZEN_SOMEWHERE = (None, None, None, True)
 GRACE = 0.5
 """Tolerance in seconds: samples arrive slightly early."""
 
-_NOT_IO = frozenset({"__refrigerator", "kernel_clone", "_do_fork", "do_fork", "wait_for_vfork_done"})
+NOT_IO = frozenset({"__refrigerator", "kernel_clone", "_do_fork", "do_fork", "wait_for_vfork_done"})
 """Kernel functions in which healthy tasks stay in D state: frozen control groups (version 1), parents of vfork."""
 
 _BEHIND = frozenset({"d_alloc_parallel", "lookup_slow"})
@@ -133,7 +133,7 @@ def _stalled(window: Window, seconds: float) -> Iterator[StalledTask]:
         return
     newest = moments[-1]
     for key, task in newest.rows.items():
-        if task.wait in _NOT_IO:
+        if task.wait in NOT_IO:
             continue
         since = newest.started
         for moment in moments[-2::-1]:

@@ -75,6 +75,7 @@ def source_rows(scene: Scene) -> tuple[list[Row], str]:
     listed = [
         Row(run.collector, SourceRow(run, scene, paces.get(run.collector, 0.0)), None, f"{run.collector} {run.reason}")
         for run in scene.now.runs.values()
+        if run.is_live or run.ok or not scene.session.origin.live
     ]
     partly = sum(run.partial for run in scene.now.runs.values())
     good = sum(run.ok for run in scene.now.runs.values()) - partly

@@ -56,19 +56,23 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         name: s for name, s in silent.items() if s.seconds >= limits["seconds"] and s.readings >= limits["readings"]
     }
     node = Surroundings(window, silent)
+    waiting_for = dict[str, str]()
     for name in sorted(hung):
         leaves = [device for device in window.topology.devices(name)[1:] if device in hung]
         if leaves:
-            yield Unchecked(f"waits for {leaves[0]}, which hangs", name, calm=True)
+            waiting_for[name] = leaves[0]
         else:
             yield _hung(window, hung[name], limits, hung, node)
     halted = {s.device: s for s in one_way(window, moments, limits["seconds"]) if s.readings >= limits["readings"]}
     for name in sorted(halted):
         leaves = [device for device in window.topology.devices(name)[1:] if device in halted or device in hung]
         if leaves:
-            yield Unchecked(f"waits for {leaves[0]}, which hangs", name, calm=True)
+            waiting_for[name] = leaves[0]
         else:
             yield _halted(window, halted[name], limits)
+    below = set(waiting_for.values())
+    reason = f"waits for {below.pop()}, which hangs" if len(below) == 1 else "waits for a device that hangs"
+    yield from unchecked(waiting_for, reason, calm=True)
     uncounted = set[str]()
     for device in window.of_run(BlockDevice, "devices without accounting", lambda: _unaccounted(window)):
         if _stand(moments, device):

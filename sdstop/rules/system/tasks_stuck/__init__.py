@@ -1,4 +1,4 @@
-"""Tasks in D state that have not run for a while, by the mount or device that they wait for."""
+"""Tasks in D state that have not run for a while, by the mount or device that they wait for; tasks of a list."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from sdstop.core.finding import (
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
 from sdstop.readings.disk import Disk, DiskActivity
+from sdstop.rules.system.tasks_stuck.listed import judged_list
 
 SUBJECT = "tasks"
 _AT_LIMIT = 0.9
@@ -33,7 +34,11 @@ _AT_LIMIT = 0.9
 
 
 def _check(window: Window, limits: Limits, findings: Sequence[Finding]) -> Iterator[Verdict]:
-    blocked = next(iter(window.rows(BlockedTasks).values())).blocked
+    counted = next(iter(window.rows(BlockedTasks).values()))
+    if counted.listed is not None:
+        yield judged_list(window, limits["listed"], findings)
+        return
+    blocked = counted.blocked
     listed = len(window.rows(BlockedTask)) >= blocked
     groups = stalled_groups(window, limits["seconds"])
     yield from (_finding(window, group, limits, findings, complete=listed) for group in groups)
@@ -108,7 +113,7 @@ def _severity(
 def _where(group: StalledGroup) -> str:
     """Return the place in words."""
     if group.place == FROZEN_PLACE:
-        return "a file system that is frozen"
+        return "a frozen file system"
     if group.mount is not None and group.frozen:
         return f"the frozen {human.safe(group.mount)}"
     if group.mount is not None:
@@ -181,6 +186,7 @@ TASKS_STUCK = Rule(
     (
         Threshold("seconds", 15.0, "time in D state without a context switch", "seconds"),
         Threshold("tasks", 2.0, "tasks stuck in one place, critical"),
+        Threshold("listed", 4.0, "tasks in D state in a list of ps or top, which has no context switches"),
     ),
     covers=(),
     damage=Damage.AVAILABILITY,
