@@ -58,13 +58,12 @@ class Stamped(Dashboard):
 
     CSS_PATH = Path(inspect.getfile(Dashboard)).with_name("dashboard.tcss")
     painted: tuple[int, bool] = (0, False)
-    stamped: asyncio.Event
-    """Set when anything reached the terminal: asking each half millisecond costs 4 ms of a jump."""
 
-    def on_mount(self) -> None:
+    def __init__(self, *given: Any) -> None:
         """Start without a frame."""
+        super().__init__(*given)
         self.stamped = asyncio.Event()
-        super().on_mount()
+        """Set when anything reached the terminal: asking each half millisecond costs 4 ms of a jump."""
 
     def _display(self, screen: Any, renderable: Any) -> None:  # as in Textual
         super()._display(screen, renderable)

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 
 from sdstop.core.expression import expression
 from sdstop.core.joins import Identity, Join, Naming, Relation, Stated, ThingKind
-from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, State, Unplaced, files
+from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, State, Unplaced, files, recorded
 
 LOG_LINES = {
     "invalid dword count": "invalid_dwords",
@@ -289,12 +289,21 @@ class RdmaPort(Reading, frozen=True):
     family: ClassVar[str] = "rdma_port"
     title: ClassVar[str] = "RDMA ports"
     remembered: ClassVar[int] = 64
-    rows_of = Source(f"{INFINIBAND}/{{adapter}}/ports/{{number}}/state")
-    fields_of: ClassVar = {
-        **files(f"{INFINIBAND}/{{adapter}}/ports/{{number}}", "rate", layer="link_layer", lanes="rate"),
-        **files(f"{INFINIBAND}/{{adapter}}/ports/{{number}}/counters", **COUNTERS),
-        **files(f"{INFINIBAND}/{{adapter}}/ports/{{number}}/hw_counters", **HARDWARE),
-    }
+    rows_of = (Source("{told}", "{needle}"), Source(f"{INFINIBAND}/{{adapter}}/ports/{{number}}/state"))
+    fields_of: ClassVar = recorded(
+        "{needle}",
+        {
+            **files(
+                f"{INFINIBAND}/{{adapter}}/ports/{{number}}",
+                "rate",
+                layer="link_layer",
+                lanes="rate",
+                physical="phys_state",
+            ),
+            **files(f"{INFINIBAND}/{{adapter}}/ports/{{number}}/counters", **COUNTERS),
+            **files(f"{INFINIBAND}/{{adapter}}/ports/{{number}}/hw_counters", **HARDWARE),
+        },
+    )
     things: ClassVar = {"interface": Identity(None, Naming.NET)}
 
     adapter: Annotated[str, Label("Adapter", "RDMA device: mlx5_0", plain=True)]
@@ -335,6 +344,11 @@ class RdmaPort(Reading, frozen=True):
         int | None, Metric("No buffer", "Packets dropped for lack of a receive buffer", kind=Kind.COUNTER, detail=True)
     ]
     lanes: Annotated[int | None, Metric("Lanes", "Lanes of the link", setting=True, detail=True)] = None
+    physical: Annotated[
+        str | None, Fact("Physical", "Physical state: LinkUp, Polling, Disabled, LinkErrorRecovery ...", plain=True)
+    ] = None
+    told: Annotated[str | None, Fact("Source", "Output that shows it", export=False, names=Name.EVIDENCE)] = None
+    needle: Annotated[str, Fact("Line", "Marks it in the output", export=False, names=Name.EVIDENCE)] = ""
 
     @property
     def port(self) -> str:

@@ -11,7 +11,7 @@ from sdstop.core import format as human
 
 
 class LogEffect(enum.StrEnum):
-    """LogEffect of the event that a message reports, worst first."""
+    """Effect of the event that a message reports, worst first."""
 
     GONE = "gone"
     """A device, file system or pool has stopped, or data was lost."""

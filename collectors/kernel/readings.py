@@ -91,7 +91,7 @@ class KernelComplaint(Reading, frozen=True, kw_only=True):
 
     @property
     def effect(self) -> LogEffect:
-        """LogEffect of the reported events."""
+        """Effect of the reported events."""
         return KINDS[self.kind].effect
 
     @property
@@ -110,7 +110,7 @@ class KernelEvent(Reading, frozen=True, kw_only=True):
 
     device: Annotated[str, Label("Device", "Device that the message is about", names=Name.DEVICE)]
     kind: Annotated[str, Label("Kind", "Kind of message", plain=True)]
-    number: Annotated[int, Label("Number", "LogPlace among those of its kind")]
+    number: Annotated[int, Label("Number", "Place among those of its kind")]
     count: Annotated[int, Metric("Messages", "1, or the number of messages left out")] = 1
     ago: Annotated[float | None, Metric("Ago", "Time since the message", "seconds")] = None
     at: Annotated[float | None, Metric("Time", "Unix timestamp of the message", "seconds")] = None

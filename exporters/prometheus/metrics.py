@@ -8,28 +8,24 @@ from __future__ import annotations
 
 import math
 import time
-from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-from sdstop.collectors.block.readings import BlockDevice, BlockLink
-from sdstop.collectors.network.readings import Interface
 from sdstop.core.collector import Collector
 from sdstop.core.diagnosis import Judgement, providers_of
 from sdstop.core.evidence import Frame
 from sdstop.core.finding import Limits
 from sdstop.core.guard import Part
-from sdstop.core.history import Window
-from sdstop.core.joins import ThingKind
-from sdstop.core.model import Label, Reading, schema
+from sdstop.core.model import Reading
 from sdstop.core.session import Look, Session
 from sdstop.exporters.prometheus import tallies
-from sdstop.exporters.prometheus.choice import ALL, FULL, MEMBERS, VIRTUAL, Choice
+from sdstop.exporters.prometheus.choice import FULL, Choice
 from sdstop.exporters.prometheus.demand import Demand
 from sdstop.exporters.prometheus.exposition import Heading, Told, lines
+from sdstop.exporters.prometheus.families import ExportedFamilies, families_of, with_tallied
 from sdstop.exporters.prometheus.findings import OF_RULES, of_rules
-from sdstop.exporters.prometheus.headings import details, headings
+from sdstop.exporters.prometheus.headings import headings
 from sdstop.exporters.prometheus.health import (
     ERRED,
     LATE,
@@ -44,10 +40,8 @@ from sdstop.exporters.prometheus.health import (
     of_runs,
     of_sources,
 )
-from sdstop.exporters.prometheus.members import Members
 from sdstop.exporters.prometheus.page import FINDINGS, PROCESS, WHOLE, PageSelection, gzip, plain
-from sdstop.exporters.prometheus.repeats import OTHERS
-from sdstop.exporters.prometheus.series import FamilyLines, Text
+from sdstop.exporters.prometheus.series import Text
 from sdstop.exporters.prometheus.tallies import EventCounters
 from sdstop.readings.disk import Disk
 
@@ -61,45 +55,10 @@ STALE = 60.0
 """Seconds after which data are left out; three intervals for sources read less often than every 20 s."""
 OLD = 15.0
 """Age in seconds above which the newest sample is too old to be shown; three intervals if that is longer."""
-PASSING = frozenset({"veth", "tun"})
-"""Kinds of interfaces that containers and virtual machines have."""
 _MOST_PARTS = 16
 """Maximum cached page variants, for scrapers that request parts of the page."""
 _STRIPED = "stripe-convoy"
 """Rule whose thresholds define a hot second of an array."""
-
-
-def families_of(collectors: Sequence[Collector]) -> dict[type[Reading], Collector]:
-    """Return every exported family with the first collector that provides it, in declaration order."""
-    found: dict[type[Reading], Collector] = {}
-    for collector in collectors:
-        for family in (*collector.families, *(derivation.target for derivation in collector.derives)):
-            if family.exported:
-                found.setdefault(family, collector)
-    return found
-
-
-def _tallied(found: Mapping[type[Reading], Collector]) -> dict[type[Reading], Collector]:
-    """Return the families counted by the exporter, with the collector of the family they follow."""
-    return {family: found[of] for family, of in tallies.OF.items() if of in found}
-
-
-def _is_of_disks(family: type[Reading]) -> bool:
-    """Return whether a family has a row for each block device, multipath map or path."""
-    labels = {column.name for column in schema(family).columns if isinstance(column.mark, Label)}
-    return "device" in labels or any(
-        each.kind in (ThingKind.MULTIPATH_MAP, ThingKind.PATH) for each in family.things.values()
-    )
-
-
-def _is_of_interfaces(family: type[Reading]) -> bool:
-    """Return whether a family has a row for each network interface."""
-    return any(column.name == "interface" and isinstance(column.mark, Label) for column in schema(family).columns)
-
-
-def passing_interfaces(window: Window) -> frozenset[str]:
-    """Return the names of the interfaces of containers and virtual machines."""
-    return frozenset(row.interface for row in window.rows(Interface).values() if row.kind in PASSING)
 
 
 def subjects_of(judgement: Judgement) -> frozenset[str]:
@@ -114,8 +73,8 @@ def subjects_of(judgement: Judgement) -> frozenset[str]:
 
 def catalogue(collectors: Sequence[Collector]) -> list[Heading]:
     """Return every metric that the page can have, in page order."""
-    families = families_of(collectors)
-    of_families = (h for found in (*families.items(), *_tallied(families).items()) for h in headings(*found).values())
+    families = with_tallied(families_of(collectors))
+    of_families = (heading for found in families.items() for heading in headings(*found).values())
     return [*OF_SOURCES, *OF_RULES, *OF_PROCESS, *of_families]
 
 
@@ -146,50 +105,23 @@ class Exposition:
         self._health = Health()
         self._demand = Demand()
         self._tallies = EventCounters(session.guard, self._demand)
-        self._members = Members()
+        self._families = ExportedFamilies(session.collectors, session.guard)
         self.clock: Callable[[], float] | None = None
         """Returns the time of the node in monotonic seconds; None: of this one, or of the newest frame of a capture."""
         self._look: Look | None = None
         self._pages: dict[tuple[bool, bool, bool, PageSelection], bytes] = {}
         self._process: list[Told] = []
         self._shown: frozenset[str] = frozenset()
-        self._passing: frozenset[str] = frozenset()
-        self._of_interfaces: tuple[FamilyLines, ...] = ()
-        self._chosen = Choice()
-        self._series: dict[type[Reading], tuple[str, FamilyLines]] = {}
         self.choose(chosen or Choice())
 
     def choose(self, chosen: Choice) -> None:
         """Apply a new selection; counters continue."""
-        found = families_of(self.session.collectors)
         with self._lock:
-            self._chosen = chosen
-            self._series = {
-                family: (collector.name, self._lines(family, collector))
-                for family, collector in (*found.items(), *_tallied(found).items())
-            }
-            self._find_interfaces()
+            self._families.choose(chosen)
             if self._look is not None:
-                self._restrict(self._disks(self._look))
+                window = self._look.window
+                self._families.restrict(window, self._families.disks(window))
             self._forget()
-
-    def _find_interfaces(self) -> None:
-        """Note the series of interfaces of which the default page has no passing ones, unless chosen by pattern."""
-        self._of_interfaces = tuple(
-            lines_
-            for family, (_, lines_) in self._series.items()
-            if _is_of_interfaces(family) and family.family not in self._chosen.include
-        )
-
-    def _lines(self, family: type[Reading], collector: Collector) -> FamilyLines:
-        chosen, name = self._chosen, tallies.OF.get(family, family).family
-        without = frozenset[str]() if chosen.repeat else frozenset(OTHERS)
-        without |= frozenset() if chosen.profile == FULL else details(family)
-        exclude, include = chosen.exclude.get(name), chosen.include.get(name)
-        if chosen.profile != FULL and name in VIRTUAL:
-            exclude = exclude or VIRTUAL[name]
-        most = chosen.most(name, of_disks=_is_of_disks(family))
-        return FamilyLines(family, collector, most, exclude, include, without)
 
     def feed(self, frame: Frame) -> None:
         """Feed the next frame to the session and show it."""
@@ -200,7 +132,7 @@ class Exposition:
     def observe(self, look: Look) -> None:
         """Make this sample the one shown."""
         guard = self.session.guard
-        disks = self._disks(look)
+        disks = self._families.disks(look.window)
         guard.call(
             Part.TALLY,
             "all",
@@ -212,41 +144,10 @@ class Exposition:
         episodes = self.session.diagnosis.episodes
         with self._lock:
             self._look = look
-            self._restrict(disks)
-            named = subjects_of(look.judgement)
-            for _, series in self._series.values():
-                series.prefer(named)
+            self._families.restrict(look.window, disks)
+            self._families.prefer(subjects_of(look.judgement))
             guard.call(Part.TALLY, "health", lambda: self._health.observe(look, episodes), lambda _: None)
             self._forget()
-
-    def _restrict(self, disks: frozenset[str] | None) -> None:
-        """Restrict the disk families to the selected disks, None: all, and leave out what repeats maps for paths.
-
-        Interfaces of containers and virtual machines are left out of the default page: their names never return.
-        """
-        if self._chosen.profile != FULL and self._look is not None:
-            passing = passing_interfaces(self._look.window)
-            self._passing = self._passing if passing == self._passing else passing
-            for lines_ in self._of_interfaces:
-                lines_.hide(self._passing)
-        if self._chosen.profile != FULL and self._chosen.disks == MEMBERS:
-            for repeated in (BlockDevice, BlockLink):
-                if repeated in self._series:
-                    self._series[repeated][1].hide(self._members.paths)
-        for family in (Disk, tallies.DiskSaturation):
-            if family in self._series:
-                self._series[family][1].restrict(disks)
-
-    def _disks(self, look: Look) -> frozenset[str] | None:
-        """Return the selected disks, None for all."""
-        if self._chosen.disks == ALL:
-            return None
-        if self._chosen.disks != MEMBERS:
-            return frozenset()
-        members = self._members
-        return self.session.guard.call(
-            Part.TALLY, "members", lambda: members.of(look.window), lambda _: frozenset[str]()
-        )
 
     def _limits(self) -> Limits:
         """Return the thresholds for a hot second; the same object as the rule's, so that results are shared."""
@@ -314,7 +215,7 @@ class Exposition:
         now = self._time(look)
         fresh = self._fresh(look, now)
         tables = self._tables(look, fresh, WHOLE)
-        of_families = [told for family, rows in tables for told in self._series[family][1].samples(rows)]
+        of_families = [told for family, rows in tables for told in self._families[family].samples(rows)]
         yield from (told for told in (*self._own(look, now, WHOLE, fresh), *of_families) if told[1])
 
     def sampled(self) -> tuple[float, list[Told]] | None:
@@ -363,7 +264,7 @@ class Exposition:
         """Return the rows of each family of the requested sources with fresh data, without families that have none."""
         runs = look.now.by_family
         found: list[tuple[type[Reading], Mapping[Any, Reading]]] = []
-        for family in self._series:
+        for family in self._families:
             of = tallies.OF.get(family, family)
             run = runs.get(of)
             if run is None or run.collector not in fresh:
@@ -371,16 +272,13 @@ class Exposition:
             if part.names is not None and not any(name in part for name in self._providers[of]):
                 continue
             rows = run.tables[family] if of is family else self._tallies.rows[family]
-            if rows or self._series[family][1].dropped:  # else there is nothing to write, and nothing to forget
+            if rows or self._families[family].dropped:  # else there is nothing to write, and nothing to forget
                 found.append((family, rows))
         return found
 
     def _own(self, look: Look, now: float, part: PageSelection, fresh: frozenset[str]) -> Iterator[Told]:
         """Yield the metrics about sources and findings."""
-        dropped: Counter[str] = Counter()
-        for name, series in self._series.values():
-            dropped[name] += series.dropped
-        session, full = self.session, self._chosen.profile == FULL
+        session, full, dropped = self.session, self._families.chosen.profile == FULL, self._families.dropped()
         enabled = [collector for collector in session.collectors if collector.name in part]
         yield from of_sources(look.now, enabled, now, dropped, fresh, full=full)
         if full:
@@ -399,17 +297,6 @@ class Exposition:
             judgement = look.judgement if self._recent(look, now) else Judgement()
             yield from of_rules(self._health, judgement, session.rules, look.window, full=full)
 
-    def _text(self, family: type[Reading], rows: Mapping[Any, Reading]) -> Text:
-        """Return a family's lines; none if rendering raises an exception: the next page starts from scratch."""
-        name, series = self._series[family]
-        made = self.session.guard.call(Part.PAGE, family.family, lambda: series.text(rows), lambda _: None)
-        if made is not None:
-            return made
-        collector = next(c for c in self.session.collectors if c.name == name)
-        self._series[family] = name, self._lines(family, collector)
-        self._find_interfaces()
-        return Text(())
-
     def _pieces(
         self,
         look: Look,
@@ -421,7 +308,8 @@ class Exposition:
         process: bool,
     ) -> Iterator[bytes | Text]:
         """Yield the page in order; family texts cache their compressed form."""
-        told = [self._text(*table) for table in self._tables(look, fresh, part)]  # first: determines dropped series
+        tables = self._tables(look, fresh, part)
+        told = [self._families.text(*table) for table in tables]  # first: determines dropped series
         if not self._process:
             self._process = list(of_process())
         own = (*self._own(look, now, part, fresh), *(self._process if process and PROCESS in part else ()))

@@ -12,6 +12,7 @@ from sdstop.core.folding import LEAST
 from sdstop.core.form import Form
 from sdstop.core.format import duration, number
 from sdstop.exporters.prometheus import metrics as prometheus
+from sdstop.exporters.prometheus.families import families_of
 from sdstop.exporters.prometheus.headings import details
 from sdstop.exporters.prometheus.repeats import DISKS, OTHERS
 from sdstop.exporters.report.table import listing, wrapped
@@ -134,7 +135,7 @@ def _thresholds(thresholds: Sequence[Threshold]) -> Iterator[str]:
 
 def metrics_page(collectors: Sequence[Collector]) -> str:
     """Return docs/metrics.md."""
-    full = {name for family in prometheus.families_of(collectors) for name in details(family)}
+    full = {name for family in families_of(collectors) for name in details(family)}
     rows = [
         (
             f"`{h.name}`",

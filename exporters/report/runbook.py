@@ -91,12 +91,12 @@ def _example(story: str, finding: Finding, picture: Sequence[str]) -> Iterator[s
     if finding.refuted_by or finding.harmless_if:
         yield from (*([] if finding.advice else [""]), "## False alarms", "")
         if finding.refuted_by:
-            yield f"- It is disproved by this: {safe(finding.refuted_by, 400)}."
+            yield f"- Disproved by: {safe(finding.refuted_by, 400)}."
         if finding.harmless_if:
-            yield f"- It is harmless if {safe(finding.harmless_if, 400)}."
+            yield f"- Harmless if {safe(finding.harmless_if, 400)}."
         if finding.harmless_if or finding.standing:
             yield from (
-                "- If it is meant to be so, [accept](../configuration.md#accepted-findings) it on the node:",
+                "- If it is intended, [accept](../configuration.md#accepted-findings) it on the node:",
                 "",
             )
             yield from ("```toml", "[[accept]]", f'rule = "{finding.rule}"', f'subject = "{safe(finding.subject)}"')

@@ -79,7 +79,7 @@ def stamps(options: argparse.Namespace) -> dict[str, tuple[int, int] | None]:
 def exported(config: Config) -> Choice:
     """Return the `[export]` settings of the config file. Raises Problem."""
     from sdstop.exporters.prometheus.choice import choice
-    from sdstop.exporters.prometheus.metrics import families_of
+    from sdstop.exporters.prometheus.families import families_of
 
     known = {family.family for family in families_of(BUILTIN)}
     for path, table in config.tables:

@@ -200,6 +200,8 @@ class OpenBlock:
         pieces = self._contents.pieces.items()
         self._pieces = {original_text(key) if key[:1] == "\0" else key: piece for key, piece in pieces}
         self._firsts: dict[str, bytes | None] = {}
+        self._inflated: dict[str, Piece] = {}
+        """Large pieces that were asked for by moment: the next moment is often beside it."""
         self._places = {original_text(key): place for place, key in enumerate(self._contents.large)}
         if len(self._places) != len(block.large) or not self.moments:
             raise Damaged("parts of a block are missing")
@@ -277,9 +279,11 @@ class OpenBlock:
 
     def _near(self, key: str, index: int, *, before: bool, after: bool) -> tuple[Evidence | None, Evidence | None]:
         """Return the last version of a piece up to a frame, and that of the next frame, if they are wanted."""
-        piece = self._piece(key)
+        piece = self._inflated.get(key) or self._piece(key)
         if piece is None:
             return None, None
+        if key in self._places:
+            self._inflated[key] = piece
         old = [place for place, at in enumerate(piece.frames) if at <= index][-1:] if before else []
         new = [place for place, at in enumerate(piece.frames) if at == index + 1][:1] if after else []
         if not old and not new:

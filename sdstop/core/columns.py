@@ -193,6 +193,9 @@ class Columns(Mapping[Hashable, Reading]):
         """Maximum number of rows, known without working them out."""
         return len(self.index)
 
+    def settle(self) -> None:
+        """Keep results in less memory: there is a newer table, but this one is still read."""
+
     def age(self) -> None:
         """Drop what can be worked out again: the table will seldom be read."""
 

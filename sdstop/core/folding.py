@@ -78,6 +78,8 @@ class _SharedThing(Struct, frozen=True):
         if self.kind is None:
             return "of this node"
         noun, name = _NOUNS.get(self.kind, self.kind.value), human.safe(self.subject, 24)
+        if self.kind is ThingKind.NUMA_NODE:
+            name = name.removeprefix("node")
         return f"{_PLACES.get(self.kind, 'behind')} {name if name.startswith(noun) else f'{noun} {name}'}"
 
 

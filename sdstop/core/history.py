@@ -12,7 +12,7 @@ from sdstop.core.columns import Columns
 from sdstop.core.evidence import Cite, Evidence, readable
 from sdstop.core.excerpt import EXCERPT, beginning, json_excerpt, text_excerpt
 from sdstop.core.model import Reading, Rows
-from sdstop.core.snapshot import LARGE, Run, Snapshot, age, is_derived
+from sdstop.core.snapshot import LARGE, Run, Snapshot, age, is_derived, settle
 from sdstop.core.topology import Topologies, Topology
 
 R = TypeVar("R", bound=Reading)
@@ -316,6 +316,8 @@ class History:
         while len(self._ring) > FEWEST and shot.monotonic - self._ring[0].monotonic > self._keep:
             self._ring.popleft()
         self._distinct.forget(self._ring[0].number)
+        if len(self._ring) > 1:
+            settle(self._ring[-2], shot)
         if len(self._ring) > self._young:
             self._age(self._ring[-1 - self._young], self._ring[-self._young])
         if len(self._ring) > FEWEST:

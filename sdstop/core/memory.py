@@ -202,7 +202,7 @@ def _gone(shot: Snapshot, row: VanishedThing) -> Finding:
             if row.left
             else f"{thing} {_FAULTS[severity]}, and is gone."
         ),
-        impact=f"Before: {row.fault or 'critical'}.",
+        impact=f"Last finding: {row.fault or 'critical'}.",
         values=(
             Value("gone", "gone for", seconds, "seconds"),
             Value("before", "last finding", row.summary),

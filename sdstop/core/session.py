@@ -429,10 +429,11 @@ class Session:
         at = ahead[0] if ahead else 0
         if len(ahead) > most or (at and (frames[at - 1].number != held.stop - 1 or frames[at].fresh)):
             return None
+        read = self.timeline.single if len(ahead) <= _NEAR else self.timeline.frame
         for at in ahead:
             if unwanted():
                 raise Superseded
-            self._add(history, replay, self.timeline.frame(at))
+            self._add(history, replay, read(at))
         return history.window_at(number, KEEP, evidence)
 
     def _before(self, index: int, seconds: float) -> int:

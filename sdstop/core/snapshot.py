@@ -216,6 +216,15 @@ class Snapshot(Struct, frozen=True, eq=False):
         return self.rows(family).get(key)
 
 
+def settle(shot: Snapshot, newer: Snapshot) -> None:
+    """Let the tables of runs that are not the newest take less memory."""
+    for name, run in shot.runs.items():
+        if newer.runs.get(name) is not run:
+            for table in run.tables.values():
+                if isinstance(table, Columns):
+                    table.settle()
+
+
 def age(
     run: Run, newer: Run, before: Sequence[tuple[Rows, Columns]], large: int = LARGE
 ) -> Sequence[tuple[Rows, Columns]]:

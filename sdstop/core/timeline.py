@@ -194,6 +194,10 @@ class Timeline:
         """Return a frame as it was appended."""
         return self._whole(self.frames[index])
 
+    def single(self, index: int) -> Frame:
+        """Return a frame as `frame` does, for a step: its neighbors may never be asked for."""
+        return self.frame(index)
+
     def moved(self, number: int, index: int) -> Moved | None:
         """Return the way from the frame with a number to frame `index` and the one before it.
 

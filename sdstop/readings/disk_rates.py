@@ -31,7 +31,7 @@ class DiskRates(Columns):
     """Activity of the devices in two samples that is known; see the module."""
 
     __slots__ = (
-        "_after", "_aged", "_before", "_every", "_kept", "_made", "_odd", "_seconds", "_steps", "_untimed",
+        "_after", "_aged", "_before", "_every", "_kept", "_made", "_odd", "_seconds", "_settled", "_steps", "_untimed",
     )  # fmt: skip
 
     def __init__(self, before: Columns, after: Columns, seconds: float) -> None:
@@ -44,7 +44,7 @@ class DiskRates(Columns):
         self._made: dict[Hashable, DiskActivity | None] = {}
         self._every: Sequence[DiskActivity] | None = None
         self._steps: _Steps | None = None
-        self._aged = False
+        self._settled = self._aged = False
 
     def __getattr__(self, name: str) -> Any:
         """Find out which rows there are, and which are not plain, when that is first asked. Raises AttributeError."""
@@ -88,14 +88,14 @@ class DiskRates(Columns):
             if kept is not None:
                 known = list(compress(known, kept))
             if not self._aged:
-                self._columns[name] = known
+                self._columns[name] = known = _slim(known) if self._settled else known
         return known
 
     def _stepped(self) -> _Steps:
         steps = self._steps
         if steps is None:
             steps = _Steps(self._before, self._after, self._seconds)
-            if not self._aged:
+            if not self._settled:
                 self._steps = steps
         return steps
 
@@ -156,14 +156,25 @@ class DiskRates(Columns):
                 self._every = every
         return every
 
+    def settle(self) -> None:
+        """Keep the columns in a third of the memory, and not the differences that they were made from."""
+        if not self._settled:
+            self._settled, self._steps, self._every = True, None, None
+            self._columns = {name: _slim(column) for name, column in list(self._columns.items())}
+
     def age(self) -> None:
         """Drop columns and rows, which follow from the counters."""
-        self._aged = True
+        self._settled = self._aged = True
         self._made, self._columns, self._steps, self._every = {}, {}, None, None
 
     def young(self) -> Columns:
         """Return the same rows in a table that keeps its results."""
         return DiskRates(self._before, self._after, self._seconds) if self._aged else self
+
+
+def _slim(column: Sequence[Any]) -> Sequence[Any]:
+    """Return a column of numbers that are all known in its smallest form."""
+    return array("d", column) if type(column) is list and set(map(type, column)) == {float} else column
 
 
 class _Steps:

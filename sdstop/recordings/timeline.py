@@ -116,12 +116,30 @@ class StoredTimeline(Timeline):
         So has the first one after a damaged block, in which anything may have changed: nothing known before holds.
         """
         at = self._first + index
-        place = self._clock.place(at)
-        is_doubtful = at == self._clock.starts[place] and place - 1 in self._clock.damaged
-        if index and not is_doubtful and not self._is_fresh(at) and not self._is_first_left(at):
+        if index and not self._is_apart(at):
             return self.part(self._recorded(at))
         whole = self.recall(index, index + 1)[0]
-        return replace(whole, fresh=True) if is_doubtful and index else whole
+        return replace(whole, fresh=True) if index and self._is_doubtful(at) else whole
+
+    def single(self, index: int) -> Frame:
+        """Return a frame as `frame` does; of a block that is not read yet, only this frame is read.
+
+        With 1000 disks all frames of a block take 0.2 s.
+        """
+        at = self._first + index
+        place = self._clock.place(at)
+        opened = None
+        if index and place not in self._open and self._clock.holds(place) and not self._is_apart(at):
+            opened = self._opened(place)
+        if opened is None:
+            return self.frame(index)
+        within, shift = at - self._clock.starts[place], self._clock.shift(self._clock.places[place].run)
+        try:
+            evidence, ran = opened.around((), within - 1)[1], opened.runs(within)
+        except Damaged:
+            return self.frame(index)
+        found = replace(self.moment(index), evidence=tuple(evidence.values()), ran=ran)
+        return self.part(_shifted_evidence(found, shift))
 
     def recall(self, start: int, stop: int) -> list[Frame]:
         """Return frames start..stop-1; the first one contains all evidence known at that time."""
@@ -176,12 +194,9 @@ class StoredTimeline(Timeline):
         ]
         shift = self._clock.shift(self._clock.places[then].run)
         first, second = self.moment(index - 1), self.moment(index)
-        first = replace(first, evidence=tuple(_shifted(item, shift) for item in known.values()))
-        if opened.moments[within].noted:
-            first = replace(first, ran={name: _shifted_mark(mark, shift) for name, mark in marks.items()})
-        second = replace(second, evidence=tuple(_shifted(item, shift) for item in now.values()))
-        if ran is not None:
-            second = replace(second, ran={name: _shifted_mark(mark, shift) for name, mark in ran.items()})
+        noted = marks if opened.moments[within].noted else None
+        first = _shifted_evidence(replace(first, evidence=tuple(known.values()), ran=noted), shift)
+        second = _shifted_evidence(replace(second, evidence=tuple(now.values()), ran=ran), shift)
         return Moved(self.part(first), gone, self.part(second))
 
     def _differs(self, base: int, at: int, opened: OpenBlock) -> dict[int, str]:
@@ -250,6 +265,15 @@ class StoredTimeline(Timeline):
         place = clock.place(at)
         begins = at > self._first and at == clock.starts[place]
         return begins and bool(place) and clock.places[place].run != clock.places[place - 1].run
+
+    def _is_doubtful(self, at: int) -> bool:
+        """Return whether a frame is the first one after a damaged block."""
+        place = self._clock.place(at)
+        return at == self._clock.starts[place] and place - 1 in self._clock.damaged
+
+    def _is_apart(self, at: int) -> bool:
+        """Return whether a frame has all that was known at its time, because none before it counts."""
+        return self._is_doubtful(at) or self._is_fresh(at) or self._is_first_left(at)
 
     def _is_first_left(self, at: int) -> bool:
         """Return whether a frame is the first one after those that were dropped for their age."""
@@ -411,8 +435,11 @@ def _shifted_mark(mark: RunMark, shift: float) -> RunMark:
 
 
 def _shifted_frame(frame: Frame, shift: float) -> Frame:
+    return replace(_shifted_evidence(frame, shift), monotonic=frame.monotonic + shift) if shift else frame
+
+
+def _shifted_evidence(frame: Frame, shift: float) -> Frame:
     if not shift:
         return frame
     ran = None if frame.ran is None else {name: _shifted_mark(mark, shift) for name, mark in frame.ran.items()}
-    evidence = tuple(_shifted(item, shift) for item in frame.evidence)
-    return replace(frame, monotonic=frame.monotonic + shift, evidence=evidence, ran=ran)
+    return replace(frame, evidence=tuple(_shifted(item, shift) for item in frame.evidence), ran=ran)

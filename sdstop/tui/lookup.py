@@ -196,6 +196,8 @@ class Lookup:
         moved, self._before = number - self._before, number
         index = self._session.timeline.place(number)
         for step in (1, -1) if abs(moved) != 1 else (moved,):
+            if self._is_interrupted():
+                return
             with contextlib.suppress(Superseded):
                 look = self._session.prepare(index + step, self._is_interrupted)
                 if look is not None and not self._is_interrupted():

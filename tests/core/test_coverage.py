@@ -270,7 +270,7 @@ def test_what_was_critical_and_is_gone_stays_critical() -> None:
 def test_it_stays_so_where_the_whole_source_is_gone_and_ends_when_it_is_back() -> None:
     texts = ["a 9\nend\n", None, "a 1\nend\n", "end\n"]
     found = [[f.summary for f in judged(*texts[:n]).findings] for n in range(1, 5)]
-    assert found == [["9 dents"], ["a was critical, and is gone. Before: critical."], [], []]
+    assert found == [["9 dents"], ["a was critical, and is gone. Last finding: critical."], [], []]
 
 
 def test_what_was_well_or_repaired_may_go() -> None:

@@ -86,7 +86,7 @@ def said(findings: Sequence[Finding], graph: Topology = NODES, held: Folds = fro
         ([range(24, 36)], "expander-1:0", f"12 disks behind expander-1:0 of HBA {TWO} do not respond"),
         ([range(24, 30)], "expander-1:0", f"6 of 12 disks behind expander-1:0 of HBA {TWO} do not respond"),
         ([range(8), range(12, 20)], ONE, f"16 of 24 disks behind HBA {ONE} do not respond"),
-        ([range(48)], "node0", "48 disks near NUMA node node0 do not respond"),
+        ([range(48)], "node0", "48 disks near NUMA node 0 do not respond"),
     ],
 )
 def test_the_lowest_thing_that_fits_best_is_named(numbers: list[range], subject: str, words: str) -> None:

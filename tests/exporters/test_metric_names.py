@@ -14,7 +14,8 @@ import pytest
 from sdstop.collectors import BUILTIN
 from sdstop.core.model import Label, schema
 from sdstop.exporters.prometheus.exposition import Heading
-from sdstop.exporters.prometheus.metrics import catalogue, families_of
+from sdstop.exporters.prometheus.families import families_of
+from sdstop.exporters.prometheus.metrics import catalogue
 from sdstop.exporters.web.http import http_date
 from tests.exporters.process import exporting, port_of
 

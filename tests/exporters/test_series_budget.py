@@ -23,9 +23,10 @@ from sdstop.core.host import Output
 from sdstop.core.model import Label, Metric, Reading, schema
 from sdstop.core.session import Session
 from sdstop.exporters.prometheus.choice import DEFAULT, choice
+from sdstop.exporters.prometheus.families import families_of
 from sdstop.exporters.prometheus.headings import details, headings
 from sdstop.exporters.prometheus.health import OF_OTLP, OF_PROCESS, OF_RECORDER, OF_SOURCES, TOOK
-from sdstop.exporters.prometheus.metrics import Exposition, families_of
+from sdstop.exporters.prometheus.metrics import Exposition
 from sdstop.exporters.prometheus.repeats import OTHERS
 from sdstop.exporters.prometheus.series import FamilyLines
 from sdstop.node.live import LiveHost

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from typing import Any
 
@@ -61,16 +62,19 @@ def told(before: Sequence[Disk], after: Sequence[Disk], seconds: float) -> dict[
     return {name: row for name, row in found if row is not None}
 
 
-@given(samples(), st.sampled_from((1.0, 0.7, 2.0, 0.0, -1.0)), st.booleans())
+@given(samples(), st.sampled_from((1.0, 0.7, 2.0, 0.0, -1.0)), st.sampled_from(("new", "settled", "old")))
 def test_columns_and_rows_say_what_activity_says(
     two: tuple[list[Disk], list[Disk]],
     seconds: float,
-    aged: bool,  # noqa: FBT001
+    state: str,
 ) -> None:
     before = table(two[0])
     made = DiskRates(before, table(two[1], before), seconds)
     wanted = told(*two, seconds)
-    if aged:
+    if state == "settled":
+        assert len(made.column("queue")) == len(wanted)
+        made.settle()
+    if state == "old":
         made.age()
     for name, row in wanted.items():  # one by one, before any column is known
         assert repr(made.get(name)) == repr(row)
@@ -106,6 +110,18 @@ def test_an_old_sample_keeps_little_and_says_the_same() -> None:
     assert made.column("queue") is not made.column("queue")
     assert [made.get(f"sd{n}") for n in range(600)] == wanted
     assert made.value("sd3", "queue") == made.column("queue")[3]
+
+
+def test_a_sample_that_is_not_the_newest_keeps_numbers_only() -> None:
+    made = DiskRates(table(disks(600, 0)), table(disks(600, 1)), 1.0)
+    before = list(made.column("queue"))
+    made.settle()
+    assert made.column("queue") is made.column("queue")
+    busy = [activity(*pair, 1.0) for pair in zip(disks(600, 0), disks(600, 1), strict=True)]
+    for name, wanted in (("queue", before), ("busy", [row.busy for row in busy if row])):  # known before, and not
+        column = made.column(name)
+        assert isinstance(column, array)
+        assert list(column) == wanted
 
 
 def test_a_device_that_was_reset_is_left_out_and_the_others_stay() -> None:

@@ -89,6 +89,27 @@ def test_any_moment_is_known_from_the_one_before(tmp_path: Path) -> None:
         assert whole.ran == expected.ran
 
 
+def test_a_single_frame_is_read_without_those_of_its_block(tmp_path: Path) -> None:
+    def given() -> Iterator[Frame]:
+        for first, base in ((0, 1000.0), (150, 9000.0)):  # the second run is on another clock
+            for frame in frames(range(first, first + 150), START + 2 * first, base):
+                large = Evidence("/sys/large", data=b"%d 7\n" % frame.number + bytes(8000))
+                yield replace(frame, evidence=(*frame.evidence, large), number=first + frame.number)
+
+    every = list(given())
+    record(tmp_path / "r", ORIGIN, iter(every[:150]), iter(every[150:]))
+    timeline, whole = all_of(tmp_path / "r"), all_of(tmp_path / "r")
+    for index in (31, 29, 30, 100, 149, 151, 200, 299):
+        single, frame = timeline.single(index), whole.frame(index)
+        assert replace(single, evidence=()) == replace(frame, evidence=())
+        assert {item.key: item for item in single.evidence} == {item.key: item for item in frame.evidence}
+        assert len(single.evidence) > 1
+    assert not timeline._open
+    assert timeline.single(0) == whole.frame(0)
+    assert timeline.single(150) == whole.frame(150), "the first frame of a run has all that is known"
+    assert timeline.single(150).fresh
+
+
 def test_runs_form_one_timeline_with_gaps(tmp_path: Path) -> None:
     path = tmp_path / "r"
     once = Evidence("/sys/gone", data=b"1\n")
@@ -395,6 +416,11 @@ def test_a_damaged_block_is_a_gap(tmp_path: Path) -> None:
     assert timeline.frame(40).evidence == ()
     assert timeline.frame(40).ran == {}
     assert timeline.frame(70).evidence
+    alone = all_of(path)
+    assert (alone.single(40).evidence, alone.single(40).ran) == ((), {})
+    after = next(index for index in range(41, 95) if timeline.frame(index).evidence)
+    assert alone.single(after) == timeline.frame(after)
+    assert alone.single(after).fresh
     times = [frame.monotonic for frame in timeline.frames]
     assert times == sorted(times)
     assert timeline.recording.notes

@@ -66,7 +66,7 @@ def test_an_array_that_is_gone_after_its_third_loss_stays_critical() -> None:
     finding = arrays(raid6("UUU__"), NO_ARRAY, NO_ARRAY).finding("md0")
     assert finding.severity is Severity.CRITICAL
     assert finding.cause == "md0 was critical, and is gone."
-    assert finding.impact == "Before: NO REDUNDANCY: 2 members missing."
+    assert finding.impact == "Last finding: NO REDUNDANCY: 2 members missing."
     assert str(value(finding, "before")).startswith("2 of 5 members missing")
 
 

@@ -59,17 +59,17 @@ def test_a_passive_controller_is_not_a_failed_path() -> None:
 def test_one_controller_of_two_down_is_a_warning() -> None:
     finding = judged(("live", "connecting"), ("live", "connecting")).finding("nvme3n1", NAME)
     assert (finding.severity, finding.title) == (Severity.WARNING, "PATH FAILED: 1 of 2 left")
-    assert finding.cause == "Controllers that do not serve it: nvme1 connecting."
+    assert finding.cause == "Controllers without access: nvme1 connecting."
     assert finding.damage is Damage.REDUNDANCY
 
 
 @pytest.mark.parametrize(
     ("paths", "cause"),
     [
-        (("connecting", "dead"), "No controller serves it: nvme0 connecting, nvme1 dead."),
-        ((PASSIVE, PASSIVE), "No controller serves it: nvme0 inaccessible, nvme1 inaccessible."),
-        ((PASSIVE, "connecting"), "No controller serves it: nvme0 inaccessible, nvme1 connecting."),
-        ((LOST,), "No controller serves it: nvme0 persistent-loss."),
+        (("connecting", "dead"), "No controller gives access: nvme0 connecting, nvme1 dead."),
+        ((PASSIVE, PASSIVE), "No controller gives access: nvme0 inaccessible, nvme1 inaccessible."),
+        ((PASSIVE, "connecting"), "No controller gives access: nvme0 inaccessible, nvme1 connecting."),
+        ((LOST,), "No controller gives access: nvme0 persistent-loss."),
     ],
 )
 def test_without_a_path_requests_wait_or_fail(paths: tuple[str, ...], cause: str) -> None:

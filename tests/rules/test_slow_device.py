@@ -443,7 +443,7 @@ def test_a_member_that_is_slow_at_times_is_a_warning(kind: str) -> None:
     one = finding(judged(peers.shown(node(kind), DISKS, at_times(4, 12), seconds=72)))
     assert (one.rule, one.severity, one.subject) == (rule, Severity.WARNING, subject)
     assert "SLOW AT TIMES: 5 spells" in one.title
-    assert "400 ms in 20s of 1m0" in one.cause
+    assert "400 ms for 20s of 1m0" in one.cause
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,7 @@ def test_a_frozen_file_system() -> None:
     said = judged(*still(3, **FROZEN))
     finding = said.finding("filesystems", "tasks-stuck")
     assert (finding.severity, finding.title) == (Severity.CRITICAL, "FILE SYSTEM FROZEN")
-    assert finding.cause == "3 tasks have not run for 16s, waiting for a file system that is frozen."
+    assert finding.cause == "3 tasks have not run for 16s, waiting for a frozen file system."
     assert "tasks-stuck:filesystems" in said.ruled_out("tasks", "io-stalled").summary
     both = [files([task(70, **FROZEN), task(71, **FROZEN | ON_DM)]) for _ in range(9)]
     finding = judged(*both).finding("dm-0", "tasks-stuck")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import operator
+from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from operator import attrgetter
+from typing import Any, cast
 
 from msgspec import Struct
 
@@ -44,12 +46,13 @@ def _all_waits(members: MemberColumns) -> Sequence[float | None]:
     if members.any_waits is not None:
         return [member.wait for member in members.each()]
     figures = zip(members.reads, members.writes, members.read_waits, members.write_waits, strict=True)
-    return [
+    waits: list[Any] = [
         None
         if (reads and read_wait is None) or (writes and write_wait is None) or not reads + writes
         else (reads * (read_wait or 0.0) + writes * (write_wait or 0.0)) / (reads + writes)
         for reads, writes, read_wait, write_wait in figures
     ]
+    return waits if None in waits else array("d", waits)
 
 
 READS = RequestType(
@@ -89,7 +92,7 @@ class SecondWaits:
     order. It is kept with its second, which it must therefore not refer to: it would be garbage that is in a cycle.
     """
 
-    __slots__ = ("_disks", "_ranked", "longest", "members", "names", "places", "requests", "shortest", "waits")
+    __slots__ = ("_disks", "_middle", "longest", "members", "names", "places", "requests", "shortest", "waits")
 
     def __init__(
         self,
@@ -97,14 +100,14 @@ class SecondWaits:
         members: MemberColumns,
         places: Sequence[int] | None,
         names: tuple[str, ...],
-        waits: tuple[float, ...],
+        waits: Sequence[float],
     ) -> None:
-        """Keep waits and names."""
+        """Keep names, and waits, which may be those of the second itself."""
         self.requests, self.members, self.places = requests, members, places
         self.names, self.waits = names, waits
         self.shortest, self.longest = min(waits, default=0.0), max(waits, default=0.0)
         self._disks: Mapping[str, StripeMember] | None = None
-        self._ranked: Sequence[float] | None = None
+        self._middle: float | None = None
 
     @property
     def disks(self) -> Mapping[str, StripeMember]:
@@ -128,9 +131,10 @@ class SecondWaits:
     @property
     def middle(self) -> float:
         """A wait that the median of the others does not fall below, whichever of the members is left out."""
-        if self._ranked is None:
-            self._ranked = sorted(self.waits)
-        return self._ranked[len(self._ranked) // 2 - 1] if len(self._ranked) > 1 else 0.0
+        if self._middle is None:
+            ranked = sorted(self.waits)
+            self._middle = ranked[len(ranked) // 2 - 1] if len(ranked) > 1 else 0.0
+        return self._middle
 
     def far(self, times: float) -> frozenset[str]:
         """Return the members that wait `times` as long as the median of the others."""
@@ -164,14 +168,14 @@ def _answered(second: Second, requests: RequestType, least: float, without: Abst
     names, rates, waits = members.names, requests.rates(members), requests.waits(members)
     distinct = second.once("distinct", lambda: len(frozenset(names)) == len(names))
     if not without and least > 0 and distinct and min(rates, default=0.0) >= least and None not in waits:
-        return SecondWaits(requests, members, None, names, tuple([wait or 0.0 for wait in waits]))
+        return SecondWaits(requests, members, None, names, cast("Sequence[float]", waits))
     found = {
         name: (place, wait)
         for place, (name, rate, wait) in enumerate(zip(names, rates, waits, strict=True))
         if rate and rate >= least and wait is not None and name not in without
     }
     kept = tuple(found.values())
-    places, known = [place for place, _ in kept], tuple([wait for _, wait in kept])
+    places, known = [place for place, _ in kept], array("d", [wait for _, wait in kept])
     return SecondWaits(requests, members, places, tuple(found), known)
 
 

@@ -164,11 +164,16 @@ def _read(layout: GroupColumns, rows: Rows) -> Second | None:
     if None in figures[0] or None in figures[1]:
         return None
     any_waits = _any_waits(names, rows, figures[-2], figures[-1]) if None in figures[-2] else None
-    members = MemberColumns.in_order([names, *figures], any_waits)
+    members = MemberColumns.in_order([names, *map(_slim, figures)], any_waits)
     busy = value_of(rows, layout.own, "busy") if layout.own is not None else None
     # Before 5.12 md counted requests but not busy time, so a util of 0 with requests means "not counted".
     counted = busy is not None and not (busy == 0 and value_of(rows, layout.own, "completed_per_second"))
     return Second(members, legs, layout.capacities, busy if counted else None)
+
+
+def _slim(figures: Sequence[Any]) -> Sequence[Any]:
+    """Return figures in a third of the memory if all are known: they are kept as long as windows have their sample."""
+    return figures if None in figures else array("d", figures)
 
 
 def _any_waits(
@@ -217,20 +222,8 @@ def _block(window: Window, layout: GroupColumns, before: Moment[Disk], after: Mo
     known = blocks.get(layout.key)
     if known is None or known[:2] != (layout.columns, before.started):
         rates = window.once(("rates", before.started, after.started), lambda: _rates(before, after))
-        read = _read(layout, rates)
-        known = layout.columns, before.started, None if read is None else _slim(read)
-        blocks[layout.key] = known
+        known = blocks[layout.key] = layout.columns, before.started, _read(layout, rates)
     return known[2]
-
-
-def _slim(second: Second) -> Second:
-    """Return the same figures in a third of the memory: blocks are kept for a minute, and read every six seconds."""
-    members = second.members
-    figures: list[Sequence[Any]] = [members.queues, members.busy, members.reads, members.writes]
-    figures += [members.read_bytes, members.write_bytes, members.read_waits, members.write_waits]
-    slim = [values if None in values else array("d", values) for values in figures]
-    made = MemberColumns.in_order([members.names, *slim], members.any_waits)
-    return Second(made, second.legs, second.capacities, second.busy)
 
 
 def _rates(before: Moment[Disk], after: Moment[Disk]) -> Rows:

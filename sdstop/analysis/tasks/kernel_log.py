@@ -85,6 +85,12 @@ def last_time(window: Window, rows: Iterable[KernelComplaint]) -> str:
     return f"{human.duration(age)} ago" if age else "just now"
 
 
+def since_last(window: Window, rows: Sequence[KernelComplaint]) -> str:
+    """Return the end of a sentence about messages: `, the last 3 s ago`, of a single one `, 3 s ago`; "" if unknown."""
+    last = last_time(window, rows)
+    return f", {'' if sum(row.count for row in rows) == 1 else 'the last '}{last}" if last else ""
+
+
 def numbers(rows: Sequence[KernelComplaint]) -> tuple[Value, ...]:
     """Return the messages by kind as values, and the age of the last one."""
     found = {}

@@ -166,8 +166,8 @@ def _standing_values(still: Standstill) -> tuple[Value, ...]:
 
 def _relapsing(found: Relapse) -> str:
     return (
-        f"Requests take {human.wait(found.wait)} ms in {human.duration(found.seconds)} of {human.duration(found.of)}, "
-        f"{human.wait(found.peers)} ms on its peers then."
+        f"Requests took {human.wait(found.wait)} ms for {human.duration(found.seconds)} of {human.duration(found.of)}, "
+        f"on its peers {human.wait(found.peers)} ms."
     )
 
 

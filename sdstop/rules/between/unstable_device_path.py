@@ -184,7 +184,7 @@ def _cites(node: SiteNode, placed: Sequence[_ClusterDevicePath]) -> Iterator[Cit
 
 
 def _advice(bad: Sequence[_ClusterDevicePath]) -> Iterator[Advice]:
-    yield "Add devices again by /dev/disk/by-path, one by one, all copies healthy."
+    yield "Re-add devices by /dev/disk/by-path, one at a time, all copies healthy."
     yield run("scli", "--remove_sds_device", note="then wait for the rebuild")
     for each in bad[:_SHOWN]:
         if each.stable is not None:

@@ -53,7 +53,7 @@ def _judge(window: Window, device: BlockDevice, row: Disk, count: int, moved: in
         ),
         evidence=cites(window.cite(row), window.cite(device, "discard_granularity")),
         advice=(
-            "Discard by fstrim from time to time, which joins free ranges.",
+            "Run fstrim periodically instead; it joins free ranges.",
             run("fstrim", "-v", "/MOUNT", note="once a week instead of the option discard"),
             run("lsblk", "-D", f"/dev/{device.device}", note="discard unit and alignment of each layer"),
             run("cat", f"/sys/block/{sysfs_name(device.device)}/queue/discard_granularity"),
@@ -73,5 +73,5 @@ DISCARD_UNALIGNED = Rule(
     covers=(),
     damage=Damage.CAPACITY,
     view="disks",
-    advice="Discard by fstrim from time to time, which joins free ranges.",
+    advice="Run fstrim periodically instead; it joins free ranges.",
 )

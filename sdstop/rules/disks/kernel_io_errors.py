@@ -17,6 +17,7 @@ from sdstop.analysis.tasks.kernel_log import (
     numbers,
     quoted,
     silence,
+    since_last,
     worst,
 )
 from sdstop.collectors.block.readings import BlockDevice
@@ -177,21 +178,18 @@ def _finding(
 ) -> Finding:
     first = worst(rows)
     in_minute = amounts(rows, minute=True)
-    last = last_time(window, rows)
     total = amounts(rows, minute=False)
     worst_kind, worst_total = in_minute.partition(" and ")[0], total.partition(" and ")[0]
     if in_minute:
         cause = fitting(*(f"The kernel logged {each} in the last minute." for each in (in_minute, worst_kind)))
-    elif last:
-        cause = fitting(*(f"The kernel logged {each}, the last {last}." for each in (total, worst_total)))
     else:
-        cause = fitting(*(f"The kernel logged {each}." for each in (total, worst_total)))
+        cause = fitting(*(f"The kernel logged {each}{since_last(window, rows)}." for each in (total, worst_total)))
     return Finding(
         severity=severity,
         subject=name,
         title=_title(first, rows),
         cause=fitting(cause, "The kernel logged errors of this device."),
-        impact=_impact(first, last if is_old else ""),
+        impact=_impact(first, last_time(window, rows) if is_old else ""),
         values=numbers(rows),
         evidence=cites(*quoted(window, rows)),
         advice=_advice(name, rows),

@@ -99,7 +99,7 @@ def _finding(window: Window, log: _Log) -> Finding:
         evidence=cites(window.cite(log.row), window.cite(device) if device is not None else None),
         advice=("Put the log on a disk with power-loss protection, mirrored if possible.", log.advice),
         refuted_by="a disk below the log device in lsblk -s",
-        harmless_if="the data may be lost in a crash",
+        harmless_if="the data need not survive a crash",
         damage=Damage.DATA if in_ram else Damage.SPEED,
     )
 

@@ -56,7 +56,7 @@ def _overlong(window: Window, each: Overlong, limits: Limits) -> Finding:
     return Finding(
         severity=Severity.WARNING,
         subject=name,
-        title=f"SLOW DEVICE: {human.wait(each.seconds)} ms of work a request",
+        title=f"SLOW DEVICE: {human.wait(each.seconds)} ms to serve a request",
         cause=f"Busy all the time for {human.number(each.completed)} requests/s; no healthy disk needs as long.",
         impact=f"{who} wait {human.wait(each.wait)} ms each.",
         values=(

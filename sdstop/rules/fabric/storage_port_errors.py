@@ -124,7 +124,38 @@ def _without_link(window: Window, port: _Port, state: str) -> Verdict:
         return _down(window, port, losses)
     if state not in _LOST and state not in _OTHERS:
         return Unchecked(f'unknown state "{human.safe(state, 40)}"', port.name, gap=Gap.FAULTY)
+    if isinstance(port.row, RdmaPort) and port.row.told is not None:
+        return _printed(window, port.row, state)
     return Unchecked(f"state {human.safe(state)}; never had a link", port.name, calm=True)
+
+
+def _printed(window: Window, row: RdmaPort, state: str) -> Verdict:
+    """Judge a port without a link of an output that has no counters: a fault if no InfiniBand port has a link.
+
+    The second port of many adapters is not in use, and adapters of Ethernet can lie idle.
+    """
+    said = f"{human.safe(state)}, {human.safe(row.physical, 24)}" if row.physical else human.safe(state)
+    peers = [each for each in window.rows(RdmaPort).values() if each.layer == "InfiniBand"]
+    if row not in peers or any(each.state not in _LOST for each in peers):
+        why = f"state {said}; the output does not show whether it had a link"
+        return Unchecked(why, row.port, gap=Gap.FAULTY)
+    these = "The only InfiniBand port" if len(peers) == 1 else f"Each of {len(peers)} InfiniBand ports"
+    return Finding(
+        severity=Severity.WARNING,
+        subject=row.port,
+        title="NO INFINIBAND PORT HAS A LINK",
+        cause=f"State {said}. {these} is without a link.",
+        impact="No path through InfiniBand carries anything.",
+        values=(
+            Value("state", "state", state),
+            Value("physical", "physical state", row.physical),
+            Value("ports", "InfiniBand ports without a link", len(peers), "", of=len(peers)),
+        ),
+        evidence=cites(window.cite(row)),
+        advice=("Check cable, module and switch port.", run("ibstatus", note="state, rate and lanes of all ports")),
+        refuted_by="the state ACTIVE",
+        harmless_if="the adapter is not in use",
+    )
 
 
 def _uncounted(port: _Port) -> Unchecked:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
 from sdstop.analysis.space.filesystem_state import FilesystemState, filesystem_states
-from sdstop.analysis.tasks.kernel_log import RECENT, amounts, gap_in, is_recent, last_time, numbers, quoted, silence
+from sdstop.analysis.tasks.kernel_log import RECENT, amounts, gap_in, is_recent, numbers, quoted, silence, since_last
 from sdstop.collectors.filesystems.readings import BtrfsErrors, BtrfsScrub, Ext4Errors
 from sdstop.collectors.kernel.readings import KernelComplaint, KernelLog
 from sdstop.core import format as human
@@ -156,7 +156,6 @@ def _found(
     unknown_age = any(row.told is not None for row in bad)
     warned = ext4 is not None or bool(missing) or not few
     severity = Severity.CRITICAL if new else Severity.WARNING if warned else Severity.INFO
-    last = last_time(window, logged)
     if missing:
         title, cause = "BTRFS DEVICE MISSING", "A device of the file system is missing."
     elif errors:
@@ -169,7 +168,7 @@ def _found(
         title = "FILE SYSTEM ERRORS IN KERNEL LOG"
         total_logged = amounts(logged, minute=False)
         cause = fitting(
-            f"The kernel logged {total_logged}{f', the last {last}' if last else ''}.",
+            f"The kernel logged {total_logged}{since_last(window, logged)}.",
             f"The kernel logged {total_logged}.",
         )
     return Finding(
@@ -204,7 +203,8 @@ def _cause_of_ext4(window: Window, row: Ext4Errors | None, errors: int) -> str:
     if row is None or row.last is None:
         return f"{said}."
     age = window.now.taken - row.last
-    when = f", the last {human.duration(age)} ago" if dated(window.now.taken) and age >= 0 else ""
+    ago = f"{human.duration(age)} ago" if errors == 1 else f"the last {human.duration(age)} ago"
+    when = f", {ago}" if dated(window.now.taken) and age >= 0 else ""
     where = f" in {human.safe(row.function, 24)}" if row.function else ""
     return fitting(f"{said}{when}{where}.", f"{said}{when}.", f"{said}.")
 

@@ -100,7 +100,7 @@ def _finding(window: Window, state: FilesystemState, counted: Ext4Errors | None 
     ago = f" {human.duration(min(last))} ago" if last and _is_current(window) else ""
     cause = f"The kernel made {place} read-only after an error{ago}."
     if is_shutdown:
-        cause = f"The kernel shut the file system of {place} down{ago}."
+        cause = f"The kernel shut down the file system at {place}{ago}."
     quotes: list[Cite | None] = quoted(window, state.stopped or state.messages)
     quotes += [window.cite(row, "access") for row in state.mounts[:1]]
     if state.flags is not None and state.forced:
@@ -124,7 +124,7 @@ def _finding(window: Window, state: FilesystemState, counted: Ext4Errors | None 
             run("journalctl", "-k").pipe("grep", "-w", *operands(state.device)).pipe("tail", "-40"),
             run("findmnt", "--source", f"/dev/{state.device}"),
         ),
-        refuted_by="a file written to it",
+        refuted_by="a successful write to the file system",
         harmless_if="it was remounted read-only on purpose",
         damage=Damage.AVAILABILITY,
         others=_points(state),

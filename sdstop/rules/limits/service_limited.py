@@ -117,7 +117,7 @@ def _slow(window: Window, row: ServiceGroup, grown: _Growth, limits: Limits) -> 
             f"{row.programs} may use {quota} processors, and used them up in {human.percent(grown.share)}% of periods.",
             f"The quota of {quota} processors was used up in {human.percent(grown.share)}% of periods.",
         ),
-        impact="For the rest of such a period it does nothing, and its clients wait.",
+        impact="The service stops for the rest of such a period; its clients wait.",
         values=(
             Value("share", "periods with the quota used up", grown.share, "ratio", above=limits["throttled"]),
             Value("throttled", "such periods", grown.throttled, of=grown.periods),

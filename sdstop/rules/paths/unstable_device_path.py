@@ -131,7 +131,7 @@ def _severity(named: Sequence[DevicePath], moved: Sequence[DevicePath]) -> Sever
 def _advice(window: Window, holder: str, named: Sequence[DevicePath]) -> Iterator[Advice]:
     mine = [(row, name) for row in named if (name := _stable(window, row.device)) is not None]
     if named[0].kind == "powerflex":
-        yield "Add devices again by /dev/disk/by-path, one by one, all copies healthy."
+        yield "Re-add devices by /dev/disk/by-path, one at a time, all copies healthy."
         yield run("scli", "--remove_sds_device", note="then wait for the rebuild")
         yield run("scli", "--add_sds_device", "--device_path", "/dev/disk/by-path/NAME")
         yield run("ls", "-l", "/dev/disk/by-path", note="the stable names, on that node")
@@ -169,5 +169,5 @@ UNSTABLE_DEVICE_PATH = Rule(
     damage=Damage.AVAILABILITY,
     standing=True,
     view="disks",
-    advice="Add devices again by /dev/disk/by-path, one by one, all copies healthy.",
+    advice="Re-add devices by /dev/disk/by-path, one at a time, all copies healthy.",
 )

@@ -60,7 +60,7 @@ def _found(window: Window, pool: ScaleioPool, media: str) -> Finding:
         ),
         evidence=cites(window.cite(pool, "rmcache")),
         advice=(
-            "Switch the RAM read cache off for this pool.",
+            "Turn off the RAM read cache for this pool.",
             run(
                 "scli",
                 "--set_rmcache_usage",
@@ -85,5 +85,5 @@ RMCACHE_ON_FLASH = Rule(
     (ScaleioPool,),
     standing=True,
     view="cluster",
-    advice="Switch the RAM read cache off for this pool.",
+    advice="Turn off the RAM read cache for this pool.",
 )

@@ -38,7 +38,7 @@ def _found(window: Window, pool: ScaleioPool) -> Finding:
         evidence=cites(window.cite(pool, "zero_padding")),
         advice=(
             "Create a new pool with zero padding and move the volumes to it.",
-            "Zero padding can be enabled only while a pool has no devices; then move these.",
+            "A pool with devices does not accept a change of its zero padding.",
             "Until then, overwrite volumes before handing them to another tenant.",
             "First writes are up to 15% slower with zero padding.",
         ),

@@ -94,7 +94,7 @@ def _end(known: RebuildAnalysis) -> tuple[Advice, ...]:
 def _impact(known: RebuildAnalysis) -> str:
     if known.damage is Damage.REDUNDANCY:
         return f"Full redundancy returns when the {known.what} ends."
-    return "Other I/O on the same disks can be slower until its end."
+    return "Other I/O on the same disks can be slower until then."
 
 
 REBUILD_RUNNING = Rule(

@@ -26,7 +26,7 @@ from sdstop.core.finding import (
 from sdstop.core.history import Window
 
 _LOST = {
-    "invalid": "The kernel reports Invalid: its space overflowed or failed.",
+    "invalid": "The kernel reports Invalid: the space for changes overflowed or failed.",
     "overflow": "The kernel reports Overflow: its space is exhausted.",
 }
 

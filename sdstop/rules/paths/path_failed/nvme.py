@@ -64,7 +64,7 @@ def _finding(window: Window, device: str, paths: Sequence[NvmePath], seconds: fl
         severity=Severity.WARNING if working else Severity.CRITICAL,
         subject=device,
         title=f"PATH FAILED: {len(working)} of {len(paths)} left" if working else "NO PATH LEFT",
-        cause=f"Controllers that do not serve it: {listed}." if working else f"No controller serves it: {listed}.",
+        cause=f"Controllers without access: {listed}." if working else f"No controller gives access: {listed}.",
         impact=impact,
         values=(
             Value("active", "active paths", len(working), "", of=len(paths)),

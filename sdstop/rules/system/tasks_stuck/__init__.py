@@ -113,7 +113,7 @@ def _severity(
 def _where(group: StalledGroup) -> str:
     """Return the place in words."""
     if group.place == FROZEN_PLACE:
-        return "a file system that is frozen"
+        return "a frozen file system"
     if group.mount is not None and group.frozen:
         return f"the frozen {human.safe(group.mount)}"
     if group.mount is not None:
