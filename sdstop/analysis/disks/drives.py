@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import repeat
 from operator import attrgetter, is_
 from typing import Any, cast
@@ -337,14 +337,12 @@ def _whole_names(window: Window) -> tuple[str, ...]:
     rates = cast("Rows", latest_rows(window, DiskActivity)[0])
     index = rates.index if isinstance(rates, Columns) else None
 
-    def find() -> tuple[Mapping[Hashable, int] | None, tuple[str, ...]]:
-        return index, tuple([name for name in map(str, rates) if kind_of(name, devices.get(name)) not in _STACKED])
-
-    known = window.of_run(BlockDevice, "whole disks", find)
-    if known[0] is not index or index is None:
-        run, known = window.now.run_of(BlockDevice), find()
+    run = window.now.run_of(BlockDevice)
+    known: tuple[Any, tuple[str, ...]] = (None, ()) if run is None else run.memo.get("names of whole disks", (None, ()))
+    if index is None or known[0] is not index:
+        known = index, tuple([name for name in map(str, rates) if kind_of(name, devices.get(name)) not in _STACKED])
         if run is not None:
-            run.memo["whole disks"] = known
+            run.memo["names of whole disks"] = known
     return known[1]
 
 
