@@ -14,6 +14,7 @@ SOURCES = (
     "system.processes",
     "system.tasks",
     "system.reports",
+    "system.units",
     "block.diskstats",
     "block.iostat",
     "block.sar",
@@ -108,6 +109,7 @@ SOURCES = (
     "filesystems.errors",
     "filesystems.scrubs",
     "filesystems.quotas",
+    "filesystems.nfs",
 )
 """Modules that define collectors, one line each, in the order in which lists show their sources.
 
