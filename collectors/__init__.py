@@ -14,6 +14,7 @@ SOURCES = (
     "system.processes",
     "system.tasks",
     "system.reports",
+    "system.units",
     "block.diskstats",
     "block.iostat",
     "block.sar",
@@ -109,6 +110,7 @@ SOURCES = (
     "filesystems.scrubs",
     "filesystems.quotas",
     "filesystems.chunks",
+    "filesystems.nfs",
 )
 """Modules that define collectors, one line each, in the order in which lists show their sources.
 

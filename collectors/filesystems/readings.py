@@ -1,4 +1,4 @@
-"""Readings of file systems: their errors, quotas and scrubs."""
+"""Readings of file systems: their errors, quotas and scrubs, and the requests of NFS mounts."""
 
 from __future__ import annotations
 
@@ -208,3 +208,73 @@ class BtrfsSpace(Reading, frozen=True, kw_only=True):
     def name(self) -> str:
         """Kernel name of its first device, or UUID or mount point."""
         return self.device or self.filesystem
+
+
+MOUNTSTATS = "/proc/self/mountstats"
+NFS_KINDS = ("read", "write", "commit", "name", "long")
+"""Kinds of NFS requests: `name` are about names, attributes and locks; `long` may take seconds when all is well."""
+
+
+class NfsMount(Reading, frozen=True, kw_only=True):
+    """A mounted NFS file system and its connection, from /proc/self/mountstats (fs/nfs/super.c: nfs_show_stats).
+
+    Mounts of one superblock have the same counters, and only the first one has a row. `sends` and `backlog` are sums
+    over the connections of `nconnect`; `backlog` grows with each request sent by the number of those that then wait for
+    a slot (net/sunrpc/xprt.c: xprt_request_transmit).
+    """
+
+    family: ClassVar[str] = "nfs_mount"
+    title: ClassVar[str] = "NFS mounts"
+    rows_of = Source(MOUNTSTATS, " mounted on {point} ")
+    things: ClassVar = {
+        "mount": Identity(ThingKind.MOUNT, Naming.MOUNT, "{point}"),
+        "server": Identity(ThingKind.PEER, Naming.ADDRESS),
+    }
+    joins = (Join("mount", "server", Relation.SERVED),)
+
+    point: Annotated[str, Label("Mount point", "Directory", names=Name.PATH)]
+    server: Annotated[str | None, Fact("Server", "Host that serves it", names=Name.HOST)] = None
+    export: Annotated[str | None, Fact("Export", "Directory of the server", names=Name.PATH)] = None
+    transport: Annotated[str | None, Fact("Transport", "tcp, udp or rdma", plain=True)] = None
+    gives_up: Annotated[
+        str | None, Fact("Without answer", "hard: requests wait; soft, softerr: they fail", plain=True)
+    ] = None
+    timeout: Annotated[
+        float | None,
+        Metric("Timeout", "Time without an answer before a request is sent again (timeo)", "seconds", setting=True),
+    ] = None
+    age: Annotated[int | None, Metric("Age", "Time since the mount", "seconds", export=False)] = None
+    sends: Annotated[int | None, Metric("Sent", "Requests sent", kind=_COUNTER, detail=True)] = None
+    backlog: Annotated[
+        int | None,
+        Metric("Backlog", "Requests waiting for a slot, summed over requests sent", kind=_COUNTER, detail=True),
+    ] = None
+
+
+class NfsRequests(Reading, frozen=True):
+    """Answered requests of one kind of an NFS mount, since the mount (net/sunrpc/stats.c: rpc_count_iostats_metrics).
+
+    A request counts when it ends, so those without an answer are in no counter. `timeouts` are major ones: after them
+    the kernel logs that the server does not respond. Times are in milliseconds: `queue` from the call to the
+    sending, `answer` from there to the answer, and `execution` is all of it.
+    """
+
+    family: ClassVar[str] = "nfs_requests"
+    title: ClassVar[str] = "Requests of NFS mounts"
+    rows_of = Source(MOUNTSTATS, " mounted on {point} ")
+    things: ClassVar = {"mount": Identity(ThingKind.MOUNT, Naming.MOUNT, "{point}")}
+
+    point: Annotated[str, Label("Mount point", "Directory", names=Name.PATH)]
+    kind: Annotated[str, Label("Kind", "read, write, commit, name or long", plain=True)]
+    completed: Annotated[int, Metric("Completed", "Requests that ended", kind=_COUNTER)]
+    sent: Annotated[int, Metric("Sent", "Requests sent, each repetition included", kind=_COUNTER, detail=True)]
+    timeouts: Annotated[int, Metric("Timeouts", "Major timeouts of requests", kind=_COUNTER)]
+    bytes: Annotated[int, Metric("Bytes", "Bytes sent and received", "bytes", _COUNTER, detail=True)]
+    queue: Annotated[
+        int, Metric("Queued", "Total time before requests were sent", "seconds", _COUNTER, 0.001, detail=True)
+    ]
+    answer: Annotated[int, Metric("Answered in", "Total time from sending to the answer", "seconds", _COUNTER, 0.001)]
+    execution: Annotated[int, Metric("Took", "Total time of requests", "seconds", _COUNTER, 0.001)]
+    errors: Annotated[int | None, Metric("Errors", "Requests that ended with an error", kind=_COUNTER, detail=True)] = (
+        None
+    )
