@@ -11,7 +11,7 @@ class HardwareSensor(Reading, frozen=True, kw_only=True):
     """A sensor of the node (IPMI) or an element of an enclosure (SES), as it was when its output was printed.
 
     `status` is that of the thresholds, or of the element; None where an output shows no state of a discrete sensor.
-    `states` are the discrete states in force, comma-separated, as the tool words them.
+    `states` are the discrete states that hold, comma-separated, as the tool words them.
     """
 
     family: ClassVar[str] = "hardware_sensor"
@@ -25,7 +25,7 @@ class HardwareSensor(Reading, frozen=True, kw_only=True):
         str | None, State("Status", "ok, non-critical, critical, non-recoverable, not readable; as printed if unknown")
     ] = None
     reading: Annotated[str | None, Fact("Reading", "Value with its unit", plain=True)] = None
-    states: Annotated[str | None, Fact("States", "Discrete states in force", plain=True)] = None
+    states: Annotated[str | None, Fact("States", "Discrete states that hold", plain=True)] = None
     told: Annotated[str, Fact("Evidence", "Key of the evidence", export=False, names=Name.EVIDENCE)]
     needle: Annotated[str, Fact("Line", "Marks it in the output", export=False, names=Name.EVIDENCE)] = ""
 
@@ -47,7 +47,7 @@ class HardwareEvent(Reading, frozen=True, kw_only=True):
     rows_of = Source("{told}", "{needle}")
 
     sensor: Annotated[str, Label("Sensor", "Kind and number, or name, of the sensor", plain=True)]
-    event: Annotated[str, Label("Event", "What was logged, without details", plain=True)]
+    event: Annotated[str, Label("Event", "Logged event, without details", plain=True)]
     asserted: Annotated[bool, Fact("Asserted", "Whether the last entry asserts it")]
     count: Annotated[int, Metric("Entries", "Entries that assert it")]
     at: Annotated[

@@ -129,7 +129,7 @@ def _present(window: Window, row: HardwareSensor, faults: Sequence[_Fault]) -> F
         impact=_impact(noun),
         values=(
             Value("status", "status", row.status),
-            Value("states", "states in force", row.states or None),
+            Value("states", "states that hold", row.states or None),
             Value("reading", "reading", row.reading),
         ),
         evidence=cites(window.cite(row)),
@@ -221,7 +221,7 @@ HARDWARE_FAULT = Rule(
     Severity.CRITICAL,
     _check,
     (HardwareSensor,),
-    (Threshold("recent", 30 * 86_400.0, "age of an entry of the log from which on it is information", "seconds"),),
+    (Threshold("recent", 30 * 86_400.0, "age of an entry of the log above which it is information", "seconds"),),
     instead=(HardwareEvent,),
     covers=(),
     damage=Damage.AVAILABILITY,
