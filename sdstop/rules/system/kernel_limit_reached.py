@@ -49,7 +49,7 @@ _LIMITS = {
                         "net.ipv4.neigh.default.gc_thresh3", ("ip", "-s", "neigh")),
 }  # fmt: skip
 _ENDLESS = 1 << 60
-"""Limits from here on are none: systemd sets that of files to the largest number."""
+"""Larger limits are none: systemd sets that of files to the largest number."""
 _RESERVED = frozenset({"aio"})
 """Limits that programs reserve from, some of them all of it: nearly full is as intended."""
 
