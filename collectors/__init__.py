@@ -15,6 +15,7 @@ SOURCES = (
     "system.tasks",
     "system.reports",
     "system.units",
+    "system.kernel_limits",
     "block.diskstats",
     "block.iostat",
     "block.sar",

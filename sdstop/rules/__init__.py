@@ -27,6 +27,7 @@ ORDER = (
     "filesystems.filesystem_readonly",
     "filesystems.filesystem_errors",
     "system.service_failed",
+    "system.kernel_limit_reached",
     "system.kernel_faults",
     "mappings.volume_suspended",
     "mappings.target_left",
