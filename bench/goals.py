@@ -189,6 +189,8 @@ def dashboards(scratch: Path, effort: Effort) -> Iterator[Claim]:
             running["atop"] = below(root, [peers.ATOP.path, "1"])
             running["btop"] = below(root, peers.btop(peers.BTOP.path, scratch))
         with contextlib.ExitStack() as stack:
+            if subjects.can_cover():  # events of devices are not heard below --root: files are read that rest on a node
+                running["sdstop"] = stack.enter_context(subjects.as_node(root, sdstop()))
             stack.enter_context(advancing(root, independent=True))
             started = [stack.enter_context(Subject(name, argv, terminal=True)) for name, argv in running.items()]
             started[0].first(b"Overview", 60.0)

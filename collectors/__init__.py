@@ -14,6 +14,8 @@ SOURCES = (
     "system.processes",
     "system.tasks",
     "system.reports",
+    "system.units",
+    "system.kernel_limits",
     "block.diskstats",
     "block.iostat",
     "block.sar",
@@ -108,6 +110,8 @@ SOURCES = (
     "filesystems.errors",
     "filesystems.scrubs",
     "filesystems.quotas",
+    "filesystems.chunks",
+    "filesystems.nfs",
 )
 """Modules that define collectors, one line each, in the order in which lists show their sources.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from sdstop.analysis.disks.drives import whole_names
 from sdstop.analysis.load_course import LoadCourse, LoadOf, LoadSample
@@ -84,7 +84,7 @@ class MinuteMeter:
             arrays = [row.array for row in window.rows(Rebuild).values()]
             self._rebuilds = self._changed("started", "ended", self._rebuilds, arrays)
 
-    def _changed(self, more: str, less: str, before: Collection[str] | None, now: list[str]) -> Collection[str]:
+    def _changed(self, more: str, less: str, before: Collection[str] | None, now: Sequence[str]) -> Collection[str]:
         found = dict.fromkeys(now)
         if before is not None and found.keys() != set(before):
             self._events.setdefault(more, {}).update((name, None) for name in found if name not in before)

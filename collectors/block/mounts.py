@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from sdstop.collectors.block.readings import MountPoint
 from sdstop.core.collector import SLOW, Collector, Need
+from sdstop.core.expression import expression
 from sdstop.core.host import Absent, Host, Malformed
 from sdstop.core.retention import mount_table
+from sdstop.readings.disk import device_name
 
 MOUNTS = ("/proc/self/mounts", "/proc/mounts")
 """The same table; archives have one or the other."""
@@ -17,6 +21,9 @@ _MOST_OF_ONE = 16
 _COLUMNS = 3
 """Minimum columns of a line: device or server, mount point, and type."""
 ACCESS = frozenset({"ro", "rw", "emergency_ro", "shutdown"})
+_WITH_JOURNAL = frozenset({"ext3", "ext4"})
+EXT4, BTRFS = "/sys/fs/ext4", "/sys/fs/btrfs"
+_THREAD = expression(r"jbd2/(?P<device>dm-\d{1,7}|[\w!]{1,40}(?:\.\w{1,10})?)\n?")
 _REMOTE = frozenset({"nfs", "nfs4", "cifs", "smb3", "ceph", "glusterfs", "9p", "lustre", "beegfs"})
 
 
@@ -41,8 +48,14 @@ def parse(text: str, origin: str) -> Iterator[MountPoint]:
         if seen[source] > _MOST_OF_ONE:
             continue
         if source.startswith("/dev/"):
-            log = next((word[7:] for word in options if word.startswith("logdev=")), None)
-            yield MountPoint(point=point, filesystem=filesystem, device=source, access=access, log=log, origin=origin)
+            log, realtime = (
+                next((word.removeprefix(name) for word in options if word.startswith(name)), None)
+                for name in ("logdev=", "rtdev=")
+            )
+            yield MountPoint(
+                point=point, filesystem=filesystem, device=source, access=access, log=log, realtime=realtime,
+                origin=origin,
+            )  # fmt: skip
         elif filesystem == "zfs":
             yield MountPoint(point=point, filesystem=filesystem, dataset=source, access=access, origin=origin)
         elif filesystem in _REMOTE and (server := server_of(source)):
@@ -68,8 +81,49 @@ def read(host: Host) -> Iterator[MountPoint]:
             continue
         if not any(len(line.split(" ")) >= _COLUMNS for line in text.splitlines()):
             raise Malformed(f"no mount point in {text[:40]!r}")
-        yield from parse(text, key)
+        rows = list(parse(text, key))
+        kinds = {row.filesystem for row in rows}
+        journals = _journals(host) if kinds & _WITH_JOURNAL else {}
+        together = _together(host) if "btrfs" in kinds else {}
+        for row in rows:
+            name = _name(host, row.device) if row.device is not None and (journals or together) else None
+            if name in journals and row.log is None:
+                yield replace(row, log=journals[name])
+            elif name in together:
+                yield replace(row, more=",".join(other for other in together[name] if other != name))
+            else:
+                yield row
         return
+
+
+def _journals(host: Host) -> dict[str, str]:
+    """Return the journals of ext4 file systems on devices of their own: paths by kernel name of the file system.
+
+    Their kernel thread is jbd2/DEVICE, that of an internal journal is jbd2/DEVICE-INODE (fs/jbd2/journal.c).
+    """
+    found = {}
+    for name in host.names(EXT4):
+        task = host.number(f"{EXT4}/{name}/journal_task")
+        thread = host.maybe(f"/proc/{task}/comm") if task is not None else None
+        journal = _THREAD.fullmatch(thread or "")
+        if journal is not None:
+            found[device_name(name)] = f"/dev/{device_name(journal['device'])}"
+    return found
+
+
+def _together(host: Host) -> dict[str, list[str]]:
+    """Return the devices of each btrfs with several, by the kernel name of each of them."""
+    found: dict[str, list[str]] = {}
+    for uuid in host.names(BTRFS):
+        devices = [device_name(name) for name in host.names(f"{BTRFS}/{uuid}/devices")]
+        found |= dict.fromkeys(devices, devices) if len(devices) > 1 else {}
+    return found
+
+
+def _name(host: Host, path: str) -> str | None:
+    """Return the kernel name of a device by its path: that of a mapping is in the link from /dev/mapper."""
+    target = host.target(path) if path.startswith("/dev/mapper/") else None
+    return target or path.removeprefix("/dev/")
 
 
 MOUNTED = Collector(
@@ -77,9 +131,16 @@ MOUNTED = Collector(
     "Mounted file systems and their devices",
     read,
     (MountPoint,),
-    tuple(
-        Need(key, "file systems, their devices, and whether they can be written", keep=mount_table, everyone=True)
-        for key in MOUNTS
+    (
+        *(
+            Need(key, "file systems, their devices, and whether they can be written", keep=mount_table, everyone=True)
+            for key in MOUNTS
+        ),
+        Need(f"list:{EXT4}", "mounted ext4 file systems, which may have a journal on a device of its own"),
+        Need(f"{EXT4}/*/journal_task", "the process of the kernel that writes the journal"),
+        Need("/proc/*/comm", "the name of that process, which has the device"),
+        Need(f"list:{BTRFS}*", "the devices of a btrfs"),
+        Need("link:/dev/mapper/*", "the kernel name of a mounted mapping"),
     ),
     SLOW,
 )

@@ -347,11 +347,17 @@ class MountPoint(Reading, frozen=True, kw_only=True):
     things: ClassVar = {
         "mount": Identity(ThingKind.MOUNT, Naming.MOUNT, "{point}"),
         "device": Identity(None, Naming.LINK, "{device:dev}", aliases=(("{kernel}", Naming.DEV),)),
+        "log": Identity(None, Naming.LINK, "{log:dev}", aliases=(("{log_kernel}", Naming.DEV),)),
+        "realtime": Identity(None, Naming.LINK, "{realtime:dev}", aliases=(("{realtime_kernel}", Naming.DEV),)),
+        "more": Identity(None, Naming.DEV, many=True),
         "dataset": Identity(ThingKind.FILESYSTEM, Naming.ZFS),
         "server": Identity(ThingKind.PEER, Naming.ADDRESS),
     }
     joins = (
         Join("mount", "device|dataset", Relation.STORED),
+        Join("mount", "log", Relation.STORED),
+        Join("mount", "realtime", Relation.STORED),
+        Join("mount", "more", Relation.STORED),
         Join("mount", "server", Relation.SERVED),
     )
 
@@ -365,14 +371,36 @@ class MountPoint(Reading, frozen=True, kw_only=True):
         Fact("Access", "rw, ro, and with some kernels emergency_ro or shutdown after an error", plain=True),
     ] = None
     log: Annotated[
-        str | None, Fact("Log", "Path of the device of an external log (XFS)", export=False, names=Name.DEVICE)
+        str | None,
+        Fact("Log", "Path of the device of an external log (XFS) or journal (ext4)", export=False, names=Name.DEVICE),
+    ] = None
+    realtime: Annotated[
+        str | None, Fact("Realtime", "Path of the device of file contents (XFS)", export=False, names=Name.DEVICE)
+    ] = None
+    more: Annotated[
+        str | None,
+        Fact("Further devices", "Kernel names of the other devices of a btrfs", export=False, names=Name.DEVICE),
     ] = None
     origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
 
     @property
     def kernel(self) -> str | None:
         """Kernel name of the device, if its path has it."""
-        return self.device.removeprefix("/dev/") if self.device is not None and unstable(self.device) else None
+        return _kernel(self.device)
+
+    @property
+    def log_kernel(self) -> str | None:
+        """Kernel name of the log device, if its path has it."""
+        return _kernel(self.log)
+
+    @property
+    def realtime_kernel(self) -> str | None:
+        """Kernel name of the realtime device, if its path has it."""
+        return _kernel(self.realtime)
+
+
+def _kernel(path: str | None) -> str | None:
+    return path.removeprefix("/dev/") if path is not None and unstable(path) else None
 
 
 class DiskDay(Reading, frozen=True, kw_only=True):

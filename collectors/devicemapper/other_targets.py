@@ -10,8 +10,10 @@ FAILED, READ_ONLY, WORKING, UNKNOWN = "failed", "read-only", "working", "unknown
 
 READ_ELSEWHERE = frozenset({"cache", "writecache", "flashcache"})
 """Targets whose status is the caches' (sdstop.collectors.devicemapper.dmcache)."""
+FAULTY = frozenset({"error", "flakey", "dust"})
+"""Targets that fail requests: their presence alone is the fault, also where no table was recorded."""
 _STATELESS = frozenset({
-    "linear", "striped", "crypt", "error", "zero", "delay", "flakey", "dust", "ebs", "switch", "unstriped",
+    "linear", "striped", "crypt", "zero", "delay", "ebs", "switch", "unstriped",
     "log-writes", "snapshot-origin", "zoned", "ioband", "inlinecrypt", "pcache",
 })  # fmt: skip
 """Targets whose status has no state, or only counts."""
@@ -33,6 +35,8 @@ def parse(target: str, text: str) -> str:
     Fail                                                  any target that has given up
     """
     said = text.strip()
+    if target in FAULTY:
+        return WORKING
     if said in _FAILS:
         return FAILED
     if target == "era" and _ERA.fullmatch(said):
@@ -44,7 +48,7 @@ def parse(target: str, text: str) -> str:
 
 def mapped_target(segment: Segment, device: str | None, where: str) -> MappedTarget | None:
     """Return the row of a segment, None for an unknown target whose status is empty: it has no state."""
-    known = segment.target in {"era", "clone"}
+    known = segment.target in {"era", "clone", *FAULTY}
     if not known and not segment.text.strip():
         return None
     return MappedTarget(

@@ -1,4 +1,4 @@
-"""Readings of file systems: their errors, quotas and scrubs."""
+"""Readings of file systems: their errors, quotas and scrubs, and the requests of NFS mounts."""
 
 from __future__ import annotations
 
@@ -170,3 +170,111 @@ class BtrfsScrub(Reading, frozen=True):
     def name(self) -> str:
         """Kernel name of its first device, or the UUID."""
         return self.device or self.filesystem
+
+
+class BtrfsSpace(Reading, frozen=True, kw_only=True):
+    """Space of a btrfs in chunks of data and metadata, from sysfs (fs/btrfs/sysfs.c, Linux 3.14) or btrfs-progs.
+
+    Sizes are as files see them, without copies, but for `unallocated`. `room` is the unallocated space on each of the
+    devices of a chunk of metadata: the second largest for raid1. The reserve is a part of the metadata in use.
+    """
+
+    family: ClassVar[str] = "btrfs_space"
+    title: ClassVar[str] = "Space of btrfs"
+    rows_of = (Source("{told}", "{needle}"), Source(f"{BTRFS}/{{filesystem}}/allocation/metadata/bytes_used"))
+    things: ClassVar = {"device": Identity(None, Naming.DEV)}
+
+    filesystem: Annotated[str, Label("File system", "UUID, or mount point in an output", names=Name.IDENTIFIER)]
+    device: Annotated[str | None, Fact("Device", "Kernel name of its first device", names=Name.DEVICE)] = None
+    size: Annotated[int | None, Metric("Size", "Size of all devices", "bytes", setting=True)] = None
+    unallocated: Annotated[int | None, Metric("Unallocated", "Space of the devices outside of chunks", "bytes")] = None
+    room: Annotated[
+        int | None,
+        Metric("Room", "Unallocated space on each device of a chunk of metadata", "bytes", export=False),
+    ] = None
+    data: Annotated[int | None, Metric("Data", "Size of the chunks of data", "bytes")] = None
+    data_used: Annotated[int | None, Metric("Data used", "Space in use in them", "bytes")] = None
+    metadata: Annotated[int | None, Metric("Metadata", "Size of the chunks of metadata", "bytes")] = None
+    metadata_used: Annotated[int | None, Metric("Metadata used", "Space in use in them", "bytes")] = None
+    reserve: Annotated[
+        int | None, Metric("Reserve", "Global reserve, for deletions on a full file system", "bytes")
+    ] = None
+    reserve_used: Annotated[int | None, Metric("Reserve used", "Part of the reserve in use", "bytes")] = None
+    copies: Annotated[int | None, Metric("Copies", "Copies of metadata on one device: 2 for DUP", export=False)] = None
+    told: Annotated[str | None, Fact("Source", "Output that shows it", export=False, names=Name.EVIDENCE)] = None
+    needle: Annotated[str, Fact("Line", "Marks it in the output", export=False, names=Name.EVIDENCE)] = ""
+
+    @property
+    def name(self) -> str:
+        """Kernel name of its first device, or UUID or mount point."""
+        return self.device or self.filesystem
+
+
+MOUNTSTATS = "/proc/self/mountstats"
+NFS_KINDS = ("read", "write", "commit", "name", "long")
+"""Kinds of NFS requests: `name` are about names, attributes and locks; `long` may take seconds when all is well."""
+
+
+class NfsMount(Reading, frozen=True, kw_only=True):
+    """A mounted NFS file system and its connection, from /proc/self/mountstats (fs/nfs/super.c: nfs_show_stats).
+
+    Mounts of one superblock have the same counters, and only the first one has a row. `sends` and `backlog` are sums
+    over the connections of `nconnect`; `backlog` grows with each request sent by the number of those that then wait for
+    a slot (net/sunrpc/xprt.c: xprt_request_transmit).
+    """
+
+    family: ClassVar[str] = "nfs_mount"
+    title: ClassVar[str] = "NFS mounts"
+    rows_of = Source(MOUNTSTATS, " mounted on {point} ")
+    things: ClassVar = {
+        "mount": Identity(ThingKind.MOUNT, Naming.MOUNT, "{point}"),
+        "server": Identity(ThingKind.PEER, Naming.ADDRESS),
+    }
+    joins = (Join("mount", "server", Relation.SERVED),)
+
+    point: Annotated[str, Label("Mount point", "Directory", names=Name.PATH)]
+    server: Annotated[str | None, Fact("Server", "Host that serves it", names=Name.HOST)] = None
+    export: Annotated[str | None, Fact("Export", "Directory of the server", names=Name.PATH)] = None
+    transport: Annotated[str | None, Fact("Transport", "tcp, udp or rdma", plain=True)] = None
+    gives_up: Annotated[
+        str | None, Fact("Without answer", "hard: requests wait; soft, softerr: they fail", plain=True)
+    ] = None
+    timeout: Annotated[
+        float | None,
+        Metric("Timeout", "Time without an answer before a request is sent again (timeo)", "seconds", setting=True),
+    ] = None
+    age: Annotated[int | None, Metric("Age", "Time since the mount", "seconds", export=False)] = None
+    sends: Annotated[int | None, Metric("Sent", "Requests sent", kind=_COUNTER, detail=True)] = None
+    backlog: Annotated[
+        int | None,
+        Metric("Backlog", "Requests waiting for a slot, summed over requests sent", kind=_COUNTER, detail=True),
+    ] = None
+
+
+class NfsRequests(Reading, frozen=True):
+    """Answered requests of one kind of an NFS mount, since the mount (net/sunrpc/stats.c: rpc_count_iostats_metrics).
+
+    A request counts when it ends, so those without an answer are in no counter. `timeouts` are major ones: after them
+    the kernel logs that the server does not respond. Times are in milliseconds: `queue` from the call to the
+    sending, `answer` from there to the answer, and `execution` is all of it.
+    """
+
+    family: ClassVar[str] = "nfs_requests"
+    title: ClassVar[str] = "Requests of NFS mounts"
+    rows_of = Source(MOUNTSTATS, " mounted on {point} ")
+    things: ClassVar = {"mount": Identity(ThingKind.MOUNT, Naming.MOUNT, "{point}")}
+
+    point: Annotated[str, Label("Mount point", "Directory", names=Name.PATH)]
+    kind: Annotated[str, Label("Kind", "read, write, commit, name or long", plain=True)]
+    completed: Annotated[int, Metric("Completed", "Requests that ended", kind=_COUNTER)]
+    sent: Annotated[int, Metric("Sent", "Requests sent, each repetition included", kind=_COUNTER, detail=True)]
+    timeouts: Annotated[int, Metric("Timeouts", "Major timeouts of requests", kind=_COUNTER)]
+    bytes: Annotated[int, Metric("Bytes", "Bytes sent and received", "bytes", _COUNTER, detail=True)]
+    queue: Annotated[
+        int, Metric("Queued", "Total time before requests were sent", "seconds", _COUNTER, 0.001, detail=True)
+    ]
+    answer: Annotated[int, Metric("Answered in", "Total time from sending to the answer", "seconds", _COUNTER, 0.001)]
+    execution: Annotated[int, Metric("Took", "Total time of requests", "seconds", _COUNTER, 0.001)]
+    errors: Annotated[int | None, Metric("Errors", "Requests that ended with an error", kind=_COUNTER, detail=True)] = (
+        None
+    )

@@ -7,6 +7,8 @@ from sdstop.collectors.kernel.message import LogPlace, pattern
 _EXT = r"EXT[234]-fs \((?P<dev>[\w!/-]{1,60})\): "
 _XFS = r"XFS \((?P<dev>[\w!/-]{1,60})\): "
 _BTRFS = r"BTRFS (?P<level>\w{1,10}) \(device (?P<dev>[\w!/-]{1,60})(?::? state \w{1,8})?\): "
+_JOURNAL = r"(?P<dev>dm-\d{1,7}|[\w!/]{1,50}(?:\.\w{1,10})?)(?:[-:]\d{1,10})?"
+"""Name of a journal (fs/jbd2/journal.c): the device and an inode number, or the device alone if it has no other use."""
 
 PATTERNS = (
     pattern(
@@ -45,8 +47,7 @@ PATTERNS = (
     pattern("while writing superblock", _EXT + r"I/O error while writing superblock", "fs-error", LogPlace.DISK),
     pattern(
         "journal superblock",
-        r"JBD2: (?:I/O error|Error -\d{1,4})(?: detected)? when updating journal superblock for "
-        r"(?P<dev>[\w!/.]{1,60}(?:-\d{1,7})?)-\d{1,10}\b",
+        r"JBD2: (?:I/O error|Error -\d{1,4})(?: detected)? when updating journal superblock for " + _JOURNAL + r"\b",
         "fs-error",
         LogPlace.DISK,
     ),
@@ -61,16 +62,13 @@ PATTERNS = (
     pattern("unmounting filesystem", _EXT + r"unmounting filesystem", "fs-unmounted", LogPlace.DISK),
     pattern(
         "borting journal",
-        r"Aborting journal on device (?P<dev>[\w!/]{1,60}(?:-\d{1,7})?)[-:]\d{1,10}\.",
+        r"Aborting journal on device " + _JOURNAL + r"\.",
         "journal-abort",
         LogPlace.DISK,
     ),
     pattern(
         "while flushing file data",
-        (
-            r"JBD2: Detected IO errors (?:-?\d{1,4} )?while flushing file data on "
-            r"(?P<dev>[\w!/.]{1,60}(?:-\d{1,7})?)-\d{1,10}\b"
-        ),
+        (r"JBD2: Detected IO errors (?:-?\d{1,4} )?while flushing file data on " + _JOURNAL + r"\b"),
         "fs-write-lost",
         LogPlace.DISK,
     ),

@@ -349,3 +349,43 @@ class BlockedTasks(Reading, frozen=True):
     listed: Annotated[
         str | None, Fact("List", "Evidence, if a list of ps or top", export=False, names=Name.EVIDENCE)
     ] = None
+
+
+class FailedUnit(Reading, frozen=True):
+    """A failed unit of systemd, from a recorded list."""
+
+    family: ClassVar[str] = "failed_unit"
+    title: ClassVar[str] = "Failed units"
+    exported: ClassVar[bool] = False
+    rows_of = Source("{origin}", "{needle}")
+
+    unit: Annotated[str, Label("Unit", "Name of the unit: ceph-osd@3.service", names=Name.PATHS)]
+    state: Annotated[str, Fact("State", "State of its kind: failed, mounting", plain=True)]
+    origin: Annotated[str, Fact("Origin", "Key of its evidence", export=False, names=Name.EVIDENCE)] = ""
+    needle: Annotated[str, Fact("Needle", "Text that marks its line", export=False, names=Name.EVIDENCE)] = ""
+
+
+class Units(Reading, frozen=True):
+    """Numbers of a complete list of units."""
+
+    family: ClassVar[str] = "units"
+    title: ClassVar[str] = "Units of systemd"
+    exported: ClassVar[bool] = False
+    rows_of = Source("{origin}", "units listed")
+
+    listed: Annotated[int, Metric("Listed", "Units in the list")]
+    failed: Annotated[int, Metric("Failed", "Failed units among them")]
+    origin: Annotated[str, Fact("Origin", "Key of its evidence", export=False, names=Name.EVIDENCE)] = ""
+
+
+class KernelLimit(Reading, frozen=True):
+    """A limit of the kernel that all programs of the node share, and its use."""
+
+    family: ClassVar[str] = "kernel_limit"
+    title: ClassVar[str] = "Limits of the kernel"
+    rows_of = Source("{origin}")
+
+    name: Annotated[str, Label("Limit", "files, aio, threads, connections or neighbors", plain=True)]
+    used: Annotated[int, Metric("Used", "Number in use")]
+    most: Annotated[int, Metric("Limit", "Largest number", name="sdstop_kernel_limit_max", setting=True)]
+    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""

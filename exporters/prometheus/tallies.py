@@ -177,11 +177,13 @@ class EventCounters:
         """Add the newest sample to the counters; `disks` are the exported ones, None: all.
 
         `limits` are the thresholds of the rules on striped arrays; findings of the `judgement` choose data paths. If
-        the rules have not judged this sample (`held`), the arrays are those that they could judge last.
+        the rules have not judged this sample (`held`), the arrays are those that they could judge last, and rebuilds
+        are as the rules saw them.
         """
         self._call((PathStage,), lambda: self._observe_paths(window, judgement))
         self._call((LimitSaturation,), lambda: self._observe_limits(window))
-        self._call((RebuildEstimate,), lambda: self._observe_rebuilds(window))
+        if not held:
+            self._call((RebuildEstimate,), lambda: self._observe_rebuilds(window))
         moments = window.moments(DiskActivity)
         if not moments or moments[-1].started == self._started or moments[-1].seconds is None:
             return

@@ -10,12 +10,15 @@ import json
 import re
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache
 from itertools import accumulate
+from typing import Generic, TypeVar
 
 from sdstop.core.evidence import readable
 from sdstop.core.expression import expression
+
+Q = TypeVar("Q")
 
 EXCERPT = 400
 """Maximum number of characters of raw evidence quoted by a finding."""
@@ -35,20 +38,36 @@ _NAME_WORD = expression(r"(?<!\w)\d*[^\W\d]\w*")
 _MASK = (1 << 32) - 1
 
 
-def text_excerpt(data: bytes, needle: str = "") -> str:
+def text_excerpt(data: bytes, needle: str = "", key: str = "") -> str:
     """Return the first lines of a file or an output that contain `needle`, else the beginning.
 
     Lines that contain it as whole words are preferred: `sda:` does not quote the line of `xsda:`. The result has at
-    most EXCERPT characters and shows the needle, unless that is longer.
+    most EXCERPT characters and shows the needle, unless that is longer. Of each `key` of evidence one text is kept.
     """
     if not needle and len(data) <= EXCERPT:
         return readable(data, "replace").strip("\n")  # attributes of sysfs, thousands of them
-    return _text(data).excerpt(needle)
+    return _text_of(key).of(data).excerpt(needle)
+
+
+class _Newest(Generic[Q]):
+    """Newest text or document of a piece of evidence, which quotations are from; it may have megabytes."""
+
+    def __init__(self, make: Callable[[bytes], Q]) -> None:
+        self._make = make
+        self._held: tuple[bytes, Q] | None = None
+
+    def of(self, data: bytes) -> Q:
+        """Return the text or document of these data; any thread may ask."""
+        held = self._held
+        if held is None or held[0] != data:
+            held = self._held = data, self._make(data)
+        return held[1]
 
 
 @lru_cache(maxsize=8)
-def _text(data: bytes) -> IndexedText:
-    return IndexedText(readable(data[:_READ], "replace"))
+def _text_of(key: str) -> _Newest[IndexedText]:
+    del key
+    return _Newest(lambda data: IndexedText(readable(data[:_READ], "replace")))
 
 
 class IndexedText:
@@ -87,7 +106,8 @@ class IndexedText:
 
     @cached_property
     def _stripped(self) -> str:
-        return self._text.strip("\n")
+        """The first characters of the text without line breaks at its ends, one more than an excerpt has."""
+        return self._text.strip("\n")[: EXCERPT + 1]
 
     @cached_property
     def _starts(self) -> array[int]:
@@ -168,14 +188,14 @@ def beginning(text: str, least: int = 0) -> str:
     return kept[:ends].rstrip() if ends >= least else kept
 
 
-def json_excerpt(data: bytes, needle: str) -> tuple[str, str]:
+def json_excerpt(data: bytes, needle: str, key: str = "") -> tuple[str, str]:
     """Return the relevant part of a JSON document, and the text that marks it in the displayed document.
 
     `IDENT>NAME,NAME` selects the name and the given fields of the object with this ID or under this key; a name alone
     selects the first field with that name. Documents are displayed one field per line: `"NAME": value`. Both results
-    are "" if nothing matches.
+    are "" if nothing matches. Of each `key` of evidence one document is kept.
     """
-    return _document(data).excerpt(needle)
+    return _document_of(key).of(data).excerpt(needle)
 
 
 class _Document:
@@ -223,8 +243,9 @@ _KEY = expression(r'"([^"]{1,200})"\s*:\s*(?=\{)')
 
 
 @lru_cache(maxsize=4)
-def _document(data: bytes) -> _Document:
-    return _Document(data)
+def _document_of(key: str) -> _Newest[_Document]:
+    del key
+    return _Newest(_Document)
 
 
 def _fields(text: str, start: int) -> dict[str, str]:

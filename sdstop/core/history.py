@@ -180,10 +180,10 @@ class Window(Struct, frozen=True, eq=False):
         if item.key == key:
             key = item.key  # the string that is held anyway
         if key.startswith("http:"):
-            text, mark = json_excerpt(item.data, needle)
+            text, mark = json_excerpt(item.data, needle, key)
             shown = beginning(text or readable(item.data[: 2 * EXCERPT], "replace"))
             return Cite(key, self.now.number, shown, mark)
-        return Cite(key, self.now.number, text_excerpt(item.data, needle), needle)
+        return Cite(key, self.now.number, text_excerpt(item.data, needle, key), needle)
 
 
 def _tables(shot: Snapshot) -> dict[type[Reading], Rows]:

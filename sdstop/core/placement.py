@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from sdstop.core.finding import Finding, Rule, RuledOut, Severity
-from sdstop.core.joins import CONTAINS, ThingKind
+from sdstop.core.joins import CONTAINS, Naming, ThingKind
 from sdstop.core.thing import Thing
 from sdstop.core.topology import Topology
 
@@ -21,7 +21,8 @@ def placed(findings: Sequence[Finding], topology: Topology, rules: Sequence[Rule
     """Return the findings with what their things are part of, who is affected, and which findings they explain.
 
     A finding explains those of the rules that its rule declares (`explains`) if their things are its own, or need it.
-    One that is only information explains nothing in this way. It explains those that name it in `explained_by`, too.
+    Mounts of which they speak count, too: they may need more devices than the one that a finding names. One that is
+    only information explains nothing in this way. It explains those that name it in `explained_by`, too.
     """
     named: dict[str, list[str]] = {}
     for finding in findings:
@@ -31,11 +32,14 @@ def placed(findings: Sequence[Finding], topology: Topology, rules: Sequence[Rule
         findings = [replace(f, explains=(*f.explains, *named[f.id])) if f.id in named else f for f in findings]
     kinds = _kinds(findings, rules)
     things = [thing_of(topology, finding.subject, kinds.get(finding.rule, _ANY)) for finding in findings]
+    explains = {rule.id: rule.explains for rule in rules}
+    explained = {each for finding in findings for each in explains.get(finding.rule, ())}
     about: dict[str, dict[int, list[str]]] = {}
     for finding, thing in zip(findings, things, strict=True):
-        if thing is not None:
-            about.setdefault(finding.rule, {}).setdefault(thing.place, []).append(finding.id)
-    explains = {rule.id: rule.explains for rule in rules}
+        if finding.rule in explained:
+            for each in dict.fromkeys((thing, *_mounts(finding, topology))):
+                if each is not None:
+                    about.setdefault(finding.rule, {}).setdefault(each.place, []).append(finding.id)
     return [
         finding if thing is None else _placed(finding, thing, topology, about, explains.get(finding.rule, ()))
         for finding, thing in zip(findings, things, strict=True)
@@ -43,6 +47,14 @@ def placed(findings: Sequence[Finding], topology: Topology, rules: Sequence[Rule
 
 
 _ANY: frozenset[ThingKind] = frozenset()
+
+
+def _mounts(finding: Finding, topology: Topology) -> Iterator[Thing]:
+    """Yield the mounts that a finding names in `others`."""
+    for name in finding.others[:NAMES]:
+        thing = topology.named(Naming.MOUNT, name) if name.startswith("/") else None
+        if thing is not None:
+            yield thing
 
 
 def thing_of(topology: Topology, subject: str, kinds: frozenset[ThingKind]) -> Thing | None:

@@ -170,7 +170,7 @@ _USER = expression(r"((?:\w+#)?(?:[A-Za-z][\w+.-]*:)?//)\S*@|(\w+#)\S*@|(?![/\w]
 """User and password in front of a host: `//me:x@server/share`, `https://me:x@host`, `me:x@host:/path`."""
 
 
-_LOG_DEVICE = expression(r"logdev=/dev/[\w./-]{1,100}", re.ASCII)
+_OTHER_DEVICE = expression(r"(?:logdev|rtdev)=/dev/[\w./-]{1,100}", re.ASCII)
 _MOUNTED = frozenset({"ro", "rw", "emergency_ro", "shutdown"})
 """Options that show whether a file system can be written."""
 
@@ -178,8 +178,8 @@ _MOUNTED = frozenset({"ro", "rw", "emergency_ro", "shutdown"})
 def mount_table(data: bytes) -> bytes:
     """Return the device, mount point and type of each line of fstab(5) or /proc/mounts, without user and password.
 
-    Of the options only those are kept that show whether the file system can be written, and the device of an external
-    log (XFS); comments are dropped.
+    Of the options only those are kept that show whether the file system can be written, and the devices of an external
+    log and of file contents (XFS); comments are dropped.
 
         //me:x@server/share /mnt cifs rw,username=me,password=x 0 0     //server/share /mnt cifs rw
     """
@@ -189,7 +189,7 @@ def mount_table(data: bytes) -> bytes:
         if words and not words[0].startswith("#"):
             words[0] = _USER.sub(lambda found: found[1] or found[2] or "", words[0], count=1)
             given = words.pop().split(",") if len(words) > 3 else ()
-            options = ",".join(word for word in given if word in _MOUNTED or _LOG_DEVICE.fullmatch(word))
+            options = ",".join(word for word in given if word in _MOUNTED or _OTHER_DEVICE.fullmatch(word))
             lines.append(" ".join([*words, *filter(None, [options])]) + "\n")
     return "".join(lines).encode("utf-8", "surrogateescape")
 

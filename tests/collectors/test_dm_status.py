@@ -386,7 +386,7 @@ def test_other_targets(target: str, line: str, state: str) -> None:
     assert (row.target, row.state) == (target, state)
 
 
-@pytest.mark.parametrize("line", ["linear ", "crypt ", "error ", "delay 0 0", "snapshot-origin ", "frobnicate ",
+@pytest.mark.parametrize("line", ["linear ", "crypt ", "delay 0 0", "snapshot-origin ", "frobnicate ",
                                   "zoned 1000 zones 0/10 cache 3/500 random 4/490 sequential"])  # fmt: skip
 def test_targets_without_a_state_have_no_row(line: str) -> None:
     found = list(DM_STATUS.read(EvidenceHost.of({STATUS_KEY: f"v: 0 65536 {line}\nw: 0 8 era Fail\n"})))

@@ -421,6 +421,11 @@ fs-mounted sda1 | EXT4-fs (sda1): re-mounted 0f3a r/w. Quota mode: none.
 fs-unmounted sda1 | EXT4-fs (sda1): unmounting filesystem.
 journal-abort sda1 | Aborting journal on device sda1-8.
 journal-abort dm-3 | Aborting journal on device dm-3-8.
+journal-abort dm-3 | Aborting journal on device dm-3.
+journal-abort nvme0n1p2 | Aborting journal on device nvme0n1p2.
+fs-error dm-3 | JBD2: I/O error when updating journal superblock for dm-3.
+fs-error sdb1 | JBD2: I/O error when updating journal superblock for sdb1.
+fs-write-lost dm-3 | JBD2: Detected IO errors while flushing file data on dm-3
 fs-write-lost sda1 | JBD2: Detected IO errors while flushing file data on sda1-8
 fs-error dm-0 | XFS (dm-0): metadata I/O error in "xfs_buf_ioerror_alert+0x1" at daddr 0x88 len 8 error 5
 fs-error dm-0 | XFS (dm-0): log I/O error -5

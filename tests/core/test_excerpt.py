@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -34,6 +35,20 @@ def test_the_index_finds_what_a_search_finds(text: str, needle: str) -> None:
 def test_a_short_file_is_quoted_like_a_long_one(part: bytes, times: int) -> None:
     data = part * times
     assert text_excerpt(data) == IndexedText(readable(data, "replace")).excerpt("")
+
+
+def test_the_newest_version_of_a_text_replaces_the_one_before() -> None:
+    tracemalloc.start()
+    held = []
+    for version in range(6):
+        data = b"".join(b"sd%d %d\n" % (n, version) for n in range(50_000))
+        assert text_excerpt(data, "sd7 ", "/proc/diskstats") == f"sd7 {version}"
+        del data
+        held.append(tracemalloc.get_traced_memory()[0])
+    tracemalloc.stop()
+    assert held[-1] < 1.5 * held[0]
+    assert text_excerpt(b"a 1\nb 2\n", "b", "/other") == "b 2"
+    assert text_excerpt(b"", "b", "/other") == ""
 
 
 @pytest.mark.parametrize("quoted", [indexed, text_excerpt])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sdstop.collectors.block.readings import BlockLink
+from sdstop.collectors.block.readings import BlockLink, MountPoint
 from sdstop.collectors.devicemapper.readings import MappedDevice
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.core.finding import Finding, Rule, RuledOut, Severity
@@ -104,6 +104,17 @@ def test_a_finding_explains_what_its_rule_declares_about_its_thing_and_above(sub
 )  # fmt: skip
 def test_nothing_else_is_explained(lower: Finding, higher: Finding) -> None:
     assert set(explained(lower, higher).values()) == {()}
+
+
+@pytest.mark.parametrize(("log", "is_explained"), [("/dev/sda", True), (None, False)])
+def test_a_device_of_a_file_system_explains_what_is_said_of_its_first_one(
+    log: str | None,
+    is_explained: bool,  # noqa: FBT001  # a table
+) -> None:
+    mount = MountPoint(point="/srv", filesystem="xfs", device="/dev/sdc", log=log)
+    topology = Topologies().of({MountPoint: {0: mount}, Disk: {0: row(Disk, device="sda"), 1: row(Disk, device="sdc")}})
+    first, higher = placed([finding("low", "sda"), finding("high", "sdc", others=("/srv",))], topology, RULES)
+    assert (first.affected, first.explains) == ((("/srv",), (higher.id,)) if is_explained else ((), ()))
 
 
 def test_a_finding_does_not_explain_itself_and_keeps_what_its_rule_says() -> None:

@@ -54,18 +54,36 @@ def test_near_the_thresholds(after: Load, is_found: bool) -> None:  # noqa: FBT0
     assert bool(found(judged(turned(Load(30, 30, 0.8), after)))) is is_found
 
 
-@pytest.mark.parametrize(("factor", "is_found"), [(1.4, True), (1.6, False), (0.7, True), (0.6, False)])
-def test_requests_of_another_size_take_another_time(factor: float, is_found: bool) -> None:  # noqa: FBT001  # a table
-    shown = peers.shown(peers.disks(ALONE), ALONE, turned(Load(30, 30, 0.8), Load(30, 30, 48.0)), seconds=60)
-    resized = []
+def resized(load: Loads, factor: float) -> Session:
+    """Judge a disk that moves so many times the bytes a second after 30 s."""
+    shown = peers.shown(peers.disks(ALONE), ALONE, load, seconds=60)
+    changed = []
     for second, (at, files) in enumerate(shown):
         words = files["/proc/diskstats"].split()
         for place in (5, 9):  # sectors read and written; each second has as many
             words[place] = str(round(480 * (min(second, 30) + max(second - 30, 0) * factor)))
-        resized.append((at, {**files, "/proc/diskstats": " ".join(words) + "\n"}))
+        changed.append((at, {**files, "/proc/diskstats": " ".join(words) + "\n"}))
     session = Session(Origin("n"), peers.COLLECTORS, (DEVICE_SLOWED,))
-    session.feed_all(frames(resized))
-    assert bool(found(session)) is is_found
+    session.feed_all(frames(changed))
+    return session
+
+
+@pytest.mark.parametrize(("factor", "is_found"), [(1.4, True), (1.6, False), (0.7, True), (0.6, False)])
+def test_requests_of_another_size_take_another_time(factor: float, is_found: bool) -> None:  # noqa: FBT001  # a table
+    assert bool(found(resized(turned(Load(30, 30, 0.8), Load(30, 30, 48.0)), factor))) is is_found
+
+
+@pytest.mark.parametrize(
+    ("busy", "factor", "is_found"), [(0.66, 0.1, True), (0.54, 0.1, False), (0.66, 1.0, False), (0.66, 0.3, True)]
+)
+def test_smaller_requests_explain_no_more_than_a_random_access(
+    busy: float,
+    factor: float,
+    is_found: bool,  # noqa: FBT001  # a table
+) -> None:
+    """20 a second instead of 60: busy 0.66 is 33 ms a request; moving as many bytes, each is three times as large."""
+    load = turned(Load(30, 30, 0.8, busy=0.05), Load(10, 10, 48.0, busy=busy))
+    assert bool(found(resized(load, factor))) is is_found
 
 
 @pytest.mark.parametrize(("before", "is_found"), [(9.9, True), (10.1, False)])

@@ -269,6 +269,19 @@ def test_a_remount_after_an_error_is_critical() -> None:
     assert [cite.key for cite in finding.evidence] == [f"answer:{QUESTION}", "/proc/self/mounts"]
 
 
+JOURNAL = {
+    "list:/sys/fs/ext4": "sdb1", "/sys/fs/ext4/sdb1/journal_task": "202\n", "/proc/202/comm": "jbd2/sdc1\n",
+    "/sys/block/sdc/dev": "8:32\n", "/sys/block/sdc/sdc1/dev": "8:33\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("device", ["sdc1", "sdb1-8"])
+def test_a_journal_on_a_device_of_its_own_is_that_of_its_file_system(device: str) -> None:
+    said = readonly(mounts(access=" ro"), EXT4, JOURNAL, log((5.0, f"Aborting journal on device {device}.")))
+    assert [v.subject for v in said.all if isinstance(v, Finding)] == ["sdb1"]
+    assert said.finding("sdb1").cause == "The kernel made /srv read-only after an error 5.0s ago."
+
+
 def test_a_file_system_mounted_again_is_good() -> None:
     assert isinstance(
         readonly(mounts(), EXT4, log((5.0, REMOUNT), (2.0, "EXT4-fs (sdb1): re-mounted"))).of("sdb1"), RuledOut

@@ -145,6 +145,33 @@ def tables(text: str, **more: str) -> Judged:
 
 
 @pytest.mark.parametrize(
+    ("text", "severity", "title"),
+    [
+        ("data: 0 100 clone Fail\n", Severity.CRITICAL, "TARGET FAILED: no I/O"),
+        ("data: 0 100 era Error\n", Severity.CRITICAL, "TARGET FAILED: no I/O"),
+        ("data: 0 100 clone 8 12/2048 8 100/100 0 0 2 hydration_threshold 1 ro\n", Severity.CRITICAL,
+         "TARGET READ-ONLY: no metadata"),
+        ("data: 0 50 linear\ndata: 50 50 error\n", Severity.WARNING, "ERROR TARGET: requests fail"),
+        ("data: 0 100 flakey\n", Severity.WARNING, "TEST TARGET: flakey"),
+        ("data: 0 100 dust 8:16 fail_read_on_bad_block quiet\n", Severity.WARNING, "TEST TARGET: dust"),
+        ("data: 0 100 clone 8 12/2048 8 100/100 0 0 2 hydration_threshold 1 rw\n", None, "1 clone target working"),
+    ],
+)  # fmt: skip
+def test_a_status_without_a_table_is_judged(text: str, severity: Severity | None, title: str) -> None:
+    said = Judged((MAPPER, DM_STATUS), [TARGET_LEFT], [(0.0, {"cmd:dmsetup status": text})])
+    if severity is None:
+        assert said.ruled_out("data").summary == title
+    else:
+        finding = said.finding("data")
+        assert (finding.severity, finding.title) == (severity, title)
+
+
+def test_an_unknown_target_without_a_table_is_not_good() -> None:
+    files = {"cmd:dmsetup status": "data: 0 100 novel 3 bad\n"}
+    assert all(isinstance(said, Unchecked) for said in Judged((MAPPER, DM_STATUS), [TARGET_LEFT], [(0.0, files)]).all)
+
+
+@pytest.mark.parametrize(
     ("text", "title", "cause"),
     [
         ("data: 0 100 error \n", "ERROR TARGET: requests fail", "All of the mapping has the target error."),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import repeat
 from operator import attrgetter, is_
-from typing import cast
+from typing import Any, cast
 
 from msgspec import Struct
 
@@ -16,7 +16,7 @@ from sdstop.collectors.devicemapper.dmtable import volume
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.collectors.zfs.readings import Vdev
 from sdstop.core.averages import median
-from sdstop.core.columns import value_of, values_at
+from sdstop.core.columns import Columns, value_of, values_at
 from sdstop.core.expression import expression
 from sdstop.core.finding import Finding, Severity, worst_by_subject, worst_of
 from sdstop.core.format import natural
@@ -326,24 +326,37 @@ def totals(window: Window) -> list[tuple[float, float, DiskTotals]]:
     return found
 
 
-def whole_names(window: Window) -> list[str]:
+def whole_names(window: Window) -> tuple[str, ...]:
     """Return the names of the devices whose I/O totals include."""
     return window.once("names of whole disks", lambda: _whole_names(window))
 
 
-def _whole_names(window: Window) -> list[str]:
+def _whole_names(window: Window) -> tuple[str, ...]:
+    """Return the names, which are kept with a run of their kinds as long as rates are of the same devices."""
     devices, _ = latest_rows(window, BlockDevice)
-    names = map(str, latest_rows(window, DiskActivity)[0])
-    return [name for name in names if kind_of(name, devices.get(name)) not in _STACKED]
+    rates = cast("Rows", latest_rows(window, DiskActivity)[0])
+    index = rates.index if isinstance(rates, Columns) else None
+
+    run = window.now.run_of(BlockDevice)
+    known: tuple[Any, tuple[str, ...]] = (None, ()) if run is None else run.memo.get("names of whole disks", (None, ()))
+    if index is None or known[0] is not index:
+        known = index, tuple([name for name in map(str, rates) if kind_of(name, devices.get(name)) not in _STACKED])
+        if run is not None:
+            run.memo["names of whole disks"] = known
+    return known[1]
 
 
-def _total(rows: Rows, names: Sequence[str]) -> DiskTotals:
+def _total(rows: Rows, names: tuple[str, ...]) -> DiskTotals:
     fields = (
         "read_bytes_per_second", "write_bytes_per_second", "reads_per_second", "writes_per_second", "read_wait",
         "write_wait",
     )  # fmt: skip
-    known = [name for name in names if name in rows]
-    read_bytes, write_bytes, reads, writes, read_waits, write_waits = values_at(rows, known, *fields)
+    pick = rows.pick(names) if isinstance(rows, Columns) else None
+    if isinstance(rows, Columns) and pick is not None:
+        figures: Sequence[Sequence[Any]] = [pick(rows.column(field)) for field in fields]
+    else:
+        figures = values_at(rows, [name for name in names if name in rows], *fields)
+    read_bytes, write_bytes, reads, writes, read_waits, write_waits = figures
     return DiskTotals(
         sum(read_bytes), sum(write_bytes), sum(reads), sum(writes),
         _mean_wait(reads, read_waits), _mean_wait(writes, write_waits),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
@@ -65,7 +65,7 @@ def filesystem_states(window: Window) -> dict[str, FilesystemState]:
         for row in window.rows(MountPoint).values():
             if row.device is not None:
                 mounts.setdefault(device_of(window, row), []).append(row)
-        messages = by_thing(window, Subject.FILESYSTEM)
+        messages = _with_journals(window, by_thing(window, Subject.FILESYSTEM))
         spaces = {row.point: row for row in window.rows(FilesystemSpace).values() if row.state is not None}
         flags = {
             name: next((spaces[row.point] for row in rows if row.point in spaces), None)
@@ -82,12 +82,34 @@ def filesystem_states(window: Window) -> dict[str, FilesystemState]:
     return window.of_run(MountPoint, ("states", None if log is None else log.started), made)
 
 
+def _with_journals(
+    window: Window, messages: Mapping[str, Sequence[KernelComplaint]]
+) -> Mapping[str, Sequence[KernelComplaint]]:
+    """Return the messages by file system; those of a journal on a device of its own are of the file system above it."""
+    owners = {
+        name_of(window, row.log): device_of(window, row)
+        for row in window.rows(MountPoint).values()
+        if row.log is not None
+    }
+    if owners.keys().isdisjoint(messages):
+        return messages
+    found: dict[str, list[KernelComplaint]] = {}
+    for name, rows in messages.items():
+        found.setdefault(owners.get(name, name), []).extend(rows)
+    return found
+
+
 def _held(rows: Sequence[KernelComplaint]) -> list[KernelComplaint]:
     return in_force(rows)
 
 
 def device_of(window: Window, row: MountPoint) -> str:
     """Return the kernel name of a mount point's device, or its path below /dev if it is unknown."""
-    name = (row.device or "").removeprefix("/dev/")
+    return name_of(window, row.device or "")
+
+
+def name_of(window: Window, path: str) -> str:
+    """Return the kernel name of a device by its path, or the path below /dev if it is unknown."""
+    name = path.removeprefix("/dev/")
     thing = window.topology.find(name)
     return thing.device if thing is not None and thing.device is not None else name

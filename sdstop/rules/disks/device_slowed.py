@@ -49,6 +49,8 @@ _MORE = 1.25
 """Load that explains a longer wait, as a multiple of the load before."""
 _ALIKE = 1.5
 """Largest ratio between mean sizes of requests whose waits are compared."""
+_ACCESS = 0.03
+"""Busy seconds of a request that no random access of a working disk takes: smaller requests do not explain them."""
 _MIX = 0.2
 """Largest difference between shares of reads."""
 _ROUGH = 2.5
@@ -136,12 +138,9 @@ def _is_slower(each: Slowed, limits: Limits) -> bool:
     before, after = each.before, each.after
     if after.wait < limits["wait"] or after.wait < limits["times"] * before.wait:
         return False
-    sizes = sorted((before.size, after.size))
-    return (
-        after.completed <= before.completed * _MORE
-        and sizes[1] <= sizes[0] * _ALIKE
-        and abs(after.reads - before.reads) <= _MIX
-    )
+    smaller = before.size > after.size * _ALIKE and after.service >= max(_ACCESS, limits["times"] * before.service)
+    alike = smaller or max(before.size, after.size) <= min(before.size, after.size) * _ALIKE
+    return after.completed <= before.completed * _MORE and alike and abs(after.reads - before.reads) <= _MIX
 
 
 def _is_explained(window: Window, name: str, names: set[str]) -> bool:

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
+from msgspec.structs import replace
+
 from sdstop.analysis.space.filesystem_state import FilesystemState, filesystem_states
 from sdstop.analysis.tasks.kernel_log import RECENT, amounts, gap_in, is_recent, numbers, quoted, silence, since_last
 from sdstop.collectors.filesystems.readings import BtrfsErrors, BtrfsScrub, Ext4Errors
@@ -53,7 +55,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         few = _are_few(btrfs.get(name, ()), clean, limits)
         finding = _found(window, name, ext4.get(name), btrfs.get(name, ()), logged, limits, few=few)
         if finding is not None:
-            yield finding
+            yield replace(finding, others=tuple(row.point for row in state.mounts))
         elif name in ext4:
             yield RuledOut(name, "0 errors since the last check")
         elif name in btrfs:

@@ -99,7 +99,7 @@ STORAGE_RETRANSMITS = Rule(
         Threshold("segments", 1000.0, "segments needed to judge"),
     ),
     covers=(Covers(StoragePeer, "{peer}/{service}"),),
-    explains=("slow-device", "slow-stripe-member", "osd-slow"),
+    explains=("slow-device", "slow-stripe-member", "osd-slow", "nfs-slow", "nfs-timeouts"),
     many="lose segments",
     view="network",
     advice="Look for drops along the path: interface, bond, switch, peer.",
