@@ -109,6 +109,7 @@ SOURCES = (
     "filesystems.errors",
     "filesystems.scrubs",
     "filesystems.quotas",
+    "filesystems.chunks",
     "filesystems.nfs",
 )
 """Modules that define collectors, one line each, in the order in which lists show their sources.

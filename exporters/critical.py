@@ -20,7 +20,7 @@ from sdstop.core.timeline import Timeline
 from sdstop.exporters.capture import CaptureWriter, Unwritable
 
 PREFIX, SUFFIX = "sdstop-critical-", ".tar.gz"
-"""Begin and end of the names of these captures; other files of the directory are left alone."""
+"""Beginning and end of the names of these captures; other files of the directory are not touched."""
 _SETTLED = 75.0
 """Seconds after the first frame in which findings are those that the exporter found when it started, not new ones."""
 _RESTED = 3600.0

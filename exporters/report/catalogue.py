@@ -77,7 +77,7 @@ def _rules(rules: Sequence[Rule]) -> Iterator[str]:
     yield (
         f"If at least {LEAST}, and at least half, of the things below one HBA, expander, enclosure, session or target "
         "have the same finding, it becomes one finding about that, which lists them as members. It stays one down to "
-        "a third."
+        "a third. The same holds for all disks of a node, and for all its network interfaces with one cause."
     )
     for rule in rules:
         families = ", ".join(f"`{family.family}`" for family in rule.needs)

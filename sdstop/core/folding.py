@@ -1,8 +1,9 @@
 """Folding: findings of one rule about most of the things that share another one become one finding about that.
 
 At least three, and at least half, of the things of one kind that are attached to, located in, part of or served by the
-shared thing have to be affected; once folded, a third is enough. All disks of the node are folded too. Of several
-shared things, the one counts that has the most affected things for those that are not, then the lowest one.
+shared thing have to be affected; once folded, a third is enough. All disks of the node are folded, too, and all its
+network interfaces if their causes differ in nothing but numbers. Of several shared things, the one counts that has the
+most affected things for those that are not, then the lowest one.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ LEAST = 3
 """Fewest things that are folded."""
 NODE = "disks"
 """Subject of a finding about all disks of the node."""
+INTERFACES = "interfaces"
+"""Subject of a finding about all network interfaces of the node."""
 CITED = 4
 """Most members whose evidence a folded finding has."""
 
@@ -63,10 +66,12 @@ class _SharedThing(Struct, frozen=True):
     rank: int
     hba: str = ""
     """HBA of an expander or enclosure that is attached to a single one."""
+    every: str = NODE
+    """Subject of a finding about all things of their kind, if the node itself is shared."""
 
     @property
     def subject(self) -> str:
-        return self.thing.name if self.thing is not None else NODE
+        return self.thing.name if self.thing is not None else self.every
 
     @property
     def kind(self) -> ThingKind | None:
@@ -126,7 +131,16 @@ def _folds(topology: Topology, rule: Rule, findings: Sequence[Finding], held: Ab
     for kind, groups in by_kind.items():
         for shared, chosen in _chosen(groups, held, taken):
             about = {place: each for group in chosen for place, each in groups[group].items()}
-            yield _fold(topology, rule, kind, shared, about)
+            if shared.subject != INTERFACES or _is_one_fault(about.values()):
+                yield _fold(topology, rule, kind, shared, about)
+
+
+def _is_one_fault(found: Iterable[Sequence[Finding]]) -> bool:
+    """Return whether the causes of findings differ in nothing but numbers."""
+    return len({_NUMBERS.sub("", finding.cause) for each in found for finding in each}) == 1
+
+
+_NUMBERS = expression(r"\d[\d.,]*[kMGT]?")
 
 
 def _relinked(finding: Finding, inside: Mapping[str, str]) -> Finding:
@@ -180,6 +194,8 @@ def _group(topology: Topology, place: int) -> _Group | None:
         ]
         if kind == "disk" and _disks(topology) >= LEAST:
             found.append(_SharedThing(None, _disks(topology), len(_SHARED)))
+        if kind == ThingKind.NIC and _is_end(topology, thing) and _interfaces(topology) >= LEAST:
+            found.append(_SharedThing(None, _interfaces(topology), len(_SHARED), every=INTERFACES))
         if not kind or not found:
             return (None,)
         key = kind, tuple(each.thing.place if each.thing is not None else -1 for each in found)
@@ -201,6 +217,19 @@ def _hba(topology: Topology, thing: Thing) -> str:
 
 def _disks(topology: Topology) -> int:
     return topology.once("number of disks", lambda: sum(_kind(topology, thing) == "disk" for thing in topology.things))
+
+
+def _interfaces(topology: Topology) -> int:
+    """Return the number of network interfaces that end at a wire or another machine: no loopback, bond or VLAN."""
+    return topology.once("number of interfaces", lambda: sum(_is_end(topology, thing) for thing in topology.things))
+
+
+def _is_end(topology: Topology, thing: Thing) -> bool:
+    return (
+        _kind(topology, thing) == ThingKind.NIC
+        and thing.name != "lo"
+        and not any(ThingKind.NIC in other.kinds or ThingKind.BOND in other.kinds for other in topology.lower(thing))
+    )
 
 
 def _chosen(
@@ -340,6 +369,8 @@ def _advice(shared: _SharedThing) -> Iterator[Advice]:
             yield run("journalctl", "-k", note="reset or loss of its HBA").pipe("grep", "-e", shared.hba)
     elif shared.kind in {ThingKind.SESSION, ThingKind.TARGET, ThingKind.PEER}:
         yield "Check that the other side answers, and the network in between."
+    elif shared.subject == INTERFACES:
+        yield "Look for a shared cause: the switch, the card, the CPUs."
     elif shared.thing is None:
         yield "Find the first error: the disks share controllers and power."
         yield run("journalctl", "-k")

@@ -106,6 +106,7 @@ ORDER = (
     "space.thin_pool_filling",
     "space.snapshot_filling",
     "filesystems.filesystem_full",
+    "filesystems.btrfs_unallocated",
     "filesystems.quota_exhausted",
     "disks.discard_unaligned",
     "rebuilds.scrub_overdue",

@@ -6,14 +6,16 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from sdstop.collectors.block.readings import BlockDevice
 from sdstop.collectors.fabric.readings import DiskPath, Hba
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.collectors.network.peer_readings import StorageSession
+from sdstop.collectors.network.readings import BondSlave, Interface, InterfaceLink
 from sdstop.core.evidence import Cite
 from sdstop.core.finding import Finding, Rule, Severity
-from sdstop.core.folding import CITED, NODE, Folds, folded, folds_of
+from sdstop.core.folding import CITED, INTERFACES, NODE, Folds, folded, folds_of
 from sdstop.core.model import Reading, schema
 from sdstop.core.placement import place_lines, placed
 from sdstop.core.topology import Topologies, Topology
@@ -232,3 +234,36 @@ def test_remote_storage_is_folded_on_what_serves_it(names: list[str], subject: s
     [fold] = said([finding(name) for name in names], REMOTE).values()
     assert fold.subject == subject
     assert fold.summary.startswith(f"{words} do not respond")
+
+
+PORTS = ("eth0", "eth1", "eth2")
+CARDS = topology([
+    *(row(Interface, interface=port, kind="physical") for port in PORTS),
+    row(Interface, interface="lo", kind="loopback"),
+    row(Interface, interface="bond0", kind="bond"),
+    row(BondSlave, bond="bond0", interface="eth1"),
+    row(BondSlave, bond="bond0", interface="eth2"),
+    row(Interface, interface="eth0.7", kind="vlan"),
+    row(InterfaceLink, upper="eth0.7", interface="eth0", relation="vlan"),
+])  # fmt: skip
+"""Three ports, two of them in a bond, and a VLAN."""
+
+
+def lossy(*causes: str) -> list[str]:
+    """Return the subjects of findings, of which each port has one with a cause."""
+    found = [replace(finding(port), cause=cause) for port, cause in zip(PORTS, causes, strict=False)]
+    return sorted(each.subject for each in said(found, CARDS).values())
+
+
+def test_one_fault_of_all_interfaces_is_one_of_the_node() -> None:
+    assert lossy("12 missed: RX ring full.", "1.7M missed: RX ring full.", "9 missed: RX ring full.") == [INTERFACES]
+    found = said([replace(finding(port), cause="7 missed.") for port in PORTS], CARDS)
+    fold = found[f"hung:{INTERFACES}"]
+    assert fold.cause == "3 network interfaces of this node do not respond."
+    assert [each.subject for each in fold.members] == list(PORTS)
+    assert values(fold)["example"] == "eth0: 7 missed."
+
+
+def test_faults_of_some_interfaces_or_of_different_kinds_are_not() -> None:
+    assert lossy("12 missed.", "17 missed.") == ["eth0", "eth1"]
+    assert lossy("12 missed.", "17 missed.", "9 CRC errors.") == list(PORTS)
