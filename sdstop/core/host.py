@@ -191,7 +191,7 @@ class Host(ABC):
     def rests(self, what: str, of: Hashable = None) -> bool:
         """Return whether a source must not be queried for now; only live nodes remember that.
 
-        `of` is the state that it must have begun to rest in: what was read in another one since is no longer right.
+        `of` is the state that it must have begun to rest in: values that were read in another one since are wrong.
         """
         del what, of
         return False
