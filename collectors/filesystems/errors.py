@@ -111,6 +111,19 @@ def parse_missing(text: str, key: str) -> Iterator[BtrfsErrors]:
             yield BtrfsErrors(each.uuid, number, None, names, 1, 0, 0, 0, 0, 0, told=key, needle=each.line)
 
 
+_USAGE_MISSING = expression(r"(?m)^\s+Device missing:\s+(?P<size>\S+)\s*$")
+
+
+def _of_usage(host: Host) -> Iterator[BtrfsErrors]:
+    """Yield a missing device for each `btrfs filesystem usage` in which devices of some size are missing."""
+    for key in host.recorded_texts("btrfs", lambda text: text.lstrip().startswith("Overall:")):
+        found = _USAGE_MISSING.search(host.recorded_output(key.partition(":")[2]).text)
+        if found is not None and found["size"].strip("0.") not in {"", "B"}:
+            point = key.rpartition(" ")[2]
+            name = point if point.startswith("/") else "btrfs"
+            yield BtrfsErrors(name, 0, None, "", 1, 0, 0, 0, 0, 0, told=key, needle="Device missing:")
+
+
 SHOW_TEXT = Form(
     key="cmd:btrfs filesystem show",
     first=r"(?:Label: [^\n]{1,300}?|none)\s+uuid: [0-9a-f-]{36}\s*\n\s*Total devices \d",
@@ -146,6 +159,7 @@ def read_btrfs(host: Host) -> Iterator[BtrfsErrors]:
     """Yield the devices of mounted btrfs, or those of recorded outputs. Raises Absent if the kernel has no btrfs."""
     shown = [row for each in outputs(host, STATS_TEXT) for row in parse_shown(each.text, each.key)]
     shown += [row for each in outputs(host, SHOW_TEXT) for row in parse_missing(each.text, each.key)]
+    shown += [] if any(row.missing for row in shown) else list(_of_usage(host))
     if shown:
         yield from shown
         return

@@ -172,6 +172,44 @@ class BtrfsScrub(Reading, frozen=True):
         return self.device or self.filesystem
 
 
+class BtrfsSpace(Reading, frozen=True, kw_only=True):
+    """Space of a btrfs in chunks of data and metadata, from sysfs (fs/btrfs/sysfs.c, Linux 3.14) or btrfs-progs.
+
+    Sizes are as files see them, without copies, but for `unallocated`. `room` is the unallocated space on each of the
+    devices of a chunk of metadata: the second largest for raid1. The reserve is a part of the metadata in use.
+    """
+
+    family: ClassVar[str] = "btrfs_space"
+    title: ClassVar[str] = "Space of btrfs"
+    rows_of = (Source("{told}", "{needle}"), Source(f"{BTRFS}/{{filesystem}}/allocation/metadata/bytes_used"))
+    things: ClassVar = {"device": Identity(None, Naming.DEV)}
+
+    filesystem: Annotated[str, Label("File system", "UUID, or mount point in an output", names=Name.IDENTIFIER)]
+    device: Annotated[str | None, Fact("Device", "Kernel name of its first device", names=Name.DEVICE)] = None
+    size: Annotated[int | None, Metric("Size", "Size of all devices", "bytes", setting=True)] = None
+    unallocated: Annotated[int | None, Metric("Unallocated", "Space of the devices outside of chunks", "bytes")] = None
+    room: Annotated[
+        int | None,
+        Metric("Room", "Unallocated space on each device of a chunk of metadata", "bytes", export=False),
+    ] = None
+    data: Annotated[int | None, Metric("Data", "Size of the chunks of data", "bytes")] = None
+    data_used: Annotated[int | None, Metric("Data used", "Space in use in them", "bytes")] = None
+    metadata: Annotated[int | None, Metric("Metadata", "Size of the chunks of metadata", "bytes")] = None
+    metadata_used: Annotated[int | None, Metric("Metadata used", "Space in use in them", "bytes")] = None
+    reserve: Annotated[
+        int | None, Metric("Reserve", "Global reserve, for deletions on a full file system", "bytes")
+    ] = None
+    reserve_used: Annotated[int | None, Metric("Reserve used", "Part of the reserve in use", "bytes")] = None
+    copies: Annotated[int | None, Metric("Copies", "Copies of metadata on one device: 2 for DUP", export=False)] = None
+    told: Annotated[str | None, Fact("Source", "Output that shows it", export=False, names=Name.EVIDENCE)] = None
+    needle: Annotated[str, Fact("Line", "Marks it in the output", export=False, names=Name.EVIDENCE)] = ""
+
+    @property
+    def name(self) -> str:
+        """Kernel name of its first device, or UUID or mount point."""
+        return self.device or self.filesystem
+
+
 MOUNTSTATS = "/proc/self/mountstats"
 NFS_KINDS = ("read", "write", "commit", "name", "long")
 """Kinds of NFS requests: `name` are about names, attributes and locks; `long` may take seconds when all is well."""

@@ -382,7 +382,7 @@ class Session:
             replay = Replay(self.collectors, known=self.origin.collectors, guard=self.guard)
             coming = iter(self.timeline.recall(start, index + 1))
         else:
-            coming = (self.timeline.frame(at) for at in range(start + 2, index + 1))
+            coming = (self.timeline.single(at) for at in range(start + 2, index + 1))
         for frame in coming:
             if unwanted():
                 raise Superseded

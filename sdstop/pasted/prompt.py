@@ -155,7 +155,7 @@ def _stages(words: Sequence[str]) -> list[list[list[str]]]:
     for at, word in enumerate(words):
         if skip:
             skip = False
-        elif word in _SHELL:
+        elif word in _SHELL and not (word == "fi" and pipes[-1][-1]):  # `btrfs fi df` has an argument of that name
             pipes.append([[]])
         elif word in {"|", "|&"}:
             pipes[-1].append([])

@@ -86,6 +86,32 @@ def test_a_single_device_beside_redundant_vdevs(rows: tuple[str, ...], found: se
     assert {each.subject for each in said.all if isinstance(each, Finding)} == found
 
 
+def beside(state: str = "ONLINE", errors: int = 0, cache: str = "ONLINE", cached: int = 0) -> str:
+    """A mirror whose sdb has checksum errors, a cache device, and a spare that is gone."""
+    return (
+        f"  pool: tank\n state: {state}\nconfig:\n\n\tNAME STATE READ WRITE CKSUM\n\ttank {state} 0 0 0\n"
+        f"\t  mirror-0 ONLINE 0 0 0\n\t    sda ONLINE 0 0 0\n\t    sdb ONLINE 0 0 {errors}\n"
+        f"\tcache\n\t  nvme1n1 {cache} {cached} 0 0\n\tspares\n\t  sdx UNAVAIL cannot open\n\n"
+        "errors: No known data errors\n"
+    )
+
+
+@pytest.mark.parametrize("errors", [0, 15])
+def test_a_lost_spare_does_not_hide_behind_errors_of_a_device(errors: int) -> None:
+    said = judged(beside(errors=errors), state="ONLINE")
+    assert said.finding("tank/spares/sdx").title == "SPARE UNAVAIL"
+    found = [each.subject for each in said.all if isinstance(each, Finding)]
+    assert sorted(found) == sorted({*found})
+    assert ("tank/sdb" in found) is bool(errors)
+
+
+@pytest.mark.parametrize(("cache", "title"), [("ONLINE", "DEVICE ERRORS: 9 new"), ("FAULTED", "CACHE DEVICE FAULTED")])
+def test_a_failing_cache_device_takes_no_redundancy_with_it(cache: str, title: str) -> None:
+    said = judged(beside(), beside(cache=cache, cached=9), state="ONLINE")
+    (finding,) = (each for each in said.all if isinstance(each, Finding) and each.subject == "tank/nvme1n1")
+    assert (finding.title, finding.impact) == (title, "Reads that it would serve go to the data disks.")
+
+
 def test_metadata_on_a_single_device() -> None:
     text = (
         "  pool: tank\n state: ONLINE\nconfig:\n\n\tNAME STATE READ WRITE CKSUM\n\ttank ONLINE 0 0 0\n"

@@ -163,7 +163,7 @@ def _title(what: str, count: int) -> str:
 
 MEMBERS_DIFFER = Rule(
     "members-differ",
-    "members of one array with different settings: write cache, scheduler, queue, firmware, kind of disk",
+    "members of one array with another cache, scheduler, queue, firmware or kind of disk",
     Severity.INFO,
     _check,
     (BlockDevice,),

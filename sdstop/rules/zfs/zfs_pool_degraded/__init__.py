@@ -62,7 +62,8 @@ def _beside(window: Window, whole: PoolAnalysis) -> Iterator[Verdict]:
     pool = whole.pool
     out = [v for v in whole.vdevs if v.leaf and v.state in LOST]
     for vdev in out:
-        yield missing_device(window, whole, vdev)
+        if vdev.group not in AUXILIARY:
+            yield missing_device(window, whole, vdev)
     hurt = next((v for v in whole.vdevs if v.state == "DEGRADED" or (not v.leaf and v.state in LOST)), None)
     strange = next((v for v in whole.vdevs if v.state not in GOOD | LOST | {"DEGRADED"}), None)
     if not whole.leaves:
@@ -91,11 +92,10 @@ _HARMLESS = expression(
 
 
 def _auxiliary(window: Window, whole: PoolAnalysis) -> Iterator[Finding]:
-    """Judge log devices, cache devices and spares of a pool with other faults."""
-    if whole.state != "ONLINE":
-        for vdev in whole.vdevs:
-            if vdev.leaf and vdev.state in LOST and vdev.group in AUXILIARY:
-                yield missing_device(window, whole, vdev)
+    """Judge log devices, cache devices and spares, whatever other faults the pool has."""
+    for vdev in whole.vdevs:
+        if vdev.leaf and vdev.state in LOST and vdev.group in AUXILIARY:
+            yield missing_device(window, whole, vdev)
 
 
 def _good(whole: PoolAnalysis) -> RuledOut:

@@ -18,6 +18,7 @@ from sdstop.core.advice import operands, run
 from sdstop.core.finding import Damage, Finding, Limits, Severity, Value, cites
 from sdstop.core.history import Window
 from sdstop.rules.zfs.zfs_pool_degraded.device import device_steps
+from sdstop.rules.zfs.zfs_pool_degraded.missing_device import AUXILIARY
 
 
 def device_errors(window: Window, whole: PoolAnalysis, limits: Limits) -> Iterator[Finding]:
@@ -31,7 +32,7 @@ def device_errors(window: Window, whole: PoolAnalysis, limits: Limits) -> Iterat
             yield from _late(window, vdev, before, limits)
             continue
         grown = _growth(total, [row.errors for row in _rows(vdev, before)])
-        if not grown and vdev.state in {"FAULTED", "UNAVAIL", "REMOVED"}:
+        if vdev.state in {"FAULTED", "UNAVAIL", "REMOVED"} and (not grown or vdev.group in AUXILIARY):
             continue  # reported as out of service, with the reason
         yield _failing(window, vdev, total, grown, limits)
 
@@ -87,6 +88,8 @@ def _new(grown: int | None) -> str:
 
 
 def _impact(vdev: Vdev, grown: int | None) -> str:
+    if grown and vdev.group in AUXILIARY:
+        return AUXILIARY[vdev.group][1]
     if grown:
         return "ZFS can take the device out of service, and redundancy with it."
     if grown is None:
