@@ -47,7 +47,9 @@ def read_pressure(host: Host) -> Iterable[Reading]:
         except TimedOut:
             raise
         except Unreadable as error:
-            refusal = refusal or error
+            # Its frames have the refusal: with them, it would be a cycle of garbage each second.
+            error.__cause__ = error.__context__ = None
+            refusal = refusal or error.with_traceback(None)
             continue
         if row is not None:
             rows.append(row)

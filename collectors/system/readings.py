@@ -376,3 +376,16 @@ class Units(Reading, frozen=True):
     listed: Annotated[int, Metric("Listed", "Units in the list")]
     failed: Annotated[int, Metric("Failed", "Failed units among them")]
     origin: Annotated[str, Fact("Origin", "Key of its evidence", export=False, names=Name.EVIDENCE)] = ""
+
+
+class KernelLimit(Reading, frozen=True):
+    """A limit of the kernel that all programs of the node share, and its use."""
+
+    family: ClassVar[str] = "kernel_limit"
+    title: ClassVar[str] = "Limits of the kernel"
+    rows_of = Source("{origin}")
+
+    name: Annotated[str, Label("Limit", "files, aio, threads, connections or neighbors", plain=True)]
+    used: Annotated[int, Metric("Used", "Number in use")]
+    most: Annotated[int, Metric("Limit", "Largest number", name="sdstop_kernel_limit_max", setting=True)]
+    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""

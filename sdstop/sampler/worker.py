@@ -28,6 +28,8 @@ from sdstop.node.live import LiveHost
 from sdstop.sampler import wire
 from sdstop.sampler.scheduler import Scheduler, Sent
 
+GARBAGE = 5_000
+"""New objects after which the worker collects garbage; each error of a read that a source keeps leaves fifty."""
 STARTS = 30.0
 """Seconds after which a worker that has not begun to read is ended, and started again."""
 
@@ -81,6 +83,7 @@ def be_worker(task: WorkerConfig, begins: Beginning, connection: socket.socket, 
         signal.alarm(0)
         connection.send(wire.hello(os.getpid()))
         gc.freeze()  # skips the parent's objects, so that their pages stay shared
+        gc.set_threshold(GARBAGE, 10, 10)
         return_large_blocks()  # before the first thread, which would get an arena
         if isinstance(host, LiveHost):
             host.adopt(begins.mark)

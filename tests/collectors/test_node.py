@@ -1,5 +1,8 @@
 """The node: name, memory, load, processors, pressure; of whatever part of it a capture holds."""
 
+import gc
+import weakref
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -140,6 +143,20 @@ def test_pressure() -> None:
     assert row == Pressure("io", 0.015, 0.0012, 0.0031, 8_421_024, 0.005, 0.0, 0.0, 7)
     assert row is not None
     assert schema(Pressure).row(row)["some_total"] == pytest.approx(8.421024)
+
+
+def test_a_resource_that_a_kernel_lacks_leaves_no_cycle_of_garbage() -> None:
+    host = EvidenceHost(
+        [Evidence("/proc/pressure/io", data=IO.encode()), Evidence("/proc/pressure/irq", Outcome.ABSENT)]
+    )
+    gone = weakref.ref(host)
+    gc.disable()
+    try:
+        assert list(PRESSURE.read(host)) == [parse_pressure("io", IO)]
+        del host
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 def test_what_a_kernel_does_not_tell_of_a_resource_is_none() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import gc
 import json
 import os
 import select
@@ -19,6 +20,7 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from sdstop.core.collector import ONCE, SLOW, Collector, Command
 from sdstop.core.evidence import Frame, Outcome
@@ -87,6 +89,20 @@ class TestProcess:
             shot = seen(replay, frames, lambda shot: shot.get(Meter, "c") is not None)
             assert list(shot.rows(Meter).values()) == list(meters(LiveHost(str(root))))
             assert shot.get(Speed, "a") == Speed("a", 0.0)
+
+    def test_the_worker_collects_garbage_more_often_than_its_parent(self, root: Path) -> None:
+        def read(host: Host) -> Iterator[Reading]:
+            host.text(f"/threshold/{gc.get_threshold()[0]}")
+            yield from ()
+
+        before = gc.get_threshold()
+        gc.set_threshold(100_000, 10, 10)  # as an exporter does
+        try:
+            with Sampler([replace(METERS, read=read)], str(root), interval=0.05) as sampler:
+                frame = first(sampler.frames(), lambda frame: bool(frame.evidence))
+        finally:
+            gc.set_threshold(*before)
+        assert [item.key for item in frame.evidence] == [f"/threshold/{worker.GARBAGE}"]
 
     def test_unchanged_evidence_is_sent_once(self, root: Path) -> None:
         with Sampler([METERS], str(root), interval=0.05) as sampler:
