@@ -53,7 +53,8 @@ _WORDS = {"ovrtmp fail": "Overtmp fail", "temp warn": "Temperature warn", "fault
 """Flags as older versions abbreviate them."""
 _PLAIN = frozenset({
     "Ident", "OK", "Do not remove", "Hot swap", "Requested on", "Rqsted on", "Fault requested", "RMV",
-    "Ready to insert", "Report", "Swap", "Hot spare", "Reserved device", "Cons check", "Actual_fan_speed", "Fan_speed_factor", "Mated",
+    "Ready to insert", "Report", "Swap", "Hot spare", "Reserved device", "Cons check", "Actual_fan_speed",
+    "Fan_speed_factor", "Mated",
 })  # fmt: skip
 """Flags without a meaning for the health of an element."""
 
