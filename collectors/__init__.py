@@ -111,6 +111,7 @@ SOURCES = (
     "filesystems.scrubs",
     "filesystems.quotas",
     "filesystems.chunks",
+    "platform.ipmi",
     "filesystems.nfs",
 )
 """Modules that define collectors, one line each, in the order in which lists show their sources.

@@ -256,6 +256,17 @@ class OpenBlock:
             coming.update({} if after is None else {key: after})
         return known, coming
 
+    def evidence(self, index: int) -> list[Evidence]:
+        """Return the evidence of one frame, in the order of `frames`; other versions are not read. Raises Damaged."""
+        moving = (key for key, frames in self._moving.items() if index in frames) if index else self._pieces
+        found = (self._near(key, index - 1, before=False, after=True)[1] for key in (*moving, *self._places))
+        return [item for item in found if item is not None]
+
+    def known(self, index: int) -> list[Evidence]:
+        """Return the last versions of all evidence up to a frame; other versions are not read. Raises Damaged."""
+        found = (self.latest(key, index) for key in (*self._pieces, *self._places))
+        return [item for item in found if item is not None]
+
     def changed_after(self, index: int) -> set[str]:
         """Return the keys of all evidence that may have a version after a frame, and RAN with those of later runs.
 

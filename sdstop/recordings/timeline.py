@@ -135,23 +135,17 @@ class StoredTimeline(Timeline):
             return self.frame(index)
         within, shift = at - self._clock.starts[place], self._clock.shift(self._clock.places[place].run)
         try:
-            evidence, ran = opened.around((), within - 1)[1], opened.runs(within)
+            found = replace(self.moment(index), evidence=tuple(opened.evidence(within)), ran=opened.runs(within))
         except Damaged:
             return self.frame(index)
-        found = replace(self.moment(index), evidence=tuple(evidence.values()), ran=ran)
         return self.part(_shifted_evidence(found, shift))
 
     def recall(self, start: int, stop: int) -> list[Frame]:
         """Return frames start..stop-1; the first one contains all evidence known at that time."""
         at = self._first + start
-        place = self._clock.place(at)
-        known, marks = self._known(place)
-        frame = self._recorded(at)
-        for each in (*(self._recorded(n) for n in range(self._clock.starts[place], at)), frame):
-            known.update((item.key, item) for item in each.evidence)
-            marks.update(each.ran or {})
-        ran = None if frame.ran is None else marks
-        first = replace(frame, evidence=tuple(known.values()), ran=ran, fresh=self._is_fresh(at))
+        known, marks, noted = self._known_at(at)
+        moment = self.moment(start)
+        first = replace(moment, evidence=tuple(known.values()), ran=marks if noted else None)
         return [self.part(first), *(self.frame(index) for index in range(start + 1, min(stop, len(self))))]
 
     def moved(self, number: int, index: int) -> Moved | None:
@@ -324,6 +318,30 @@ class StoredTimeline(Timeline):
             moment = self.moment(at - self._first)
             return replace(moment, ran={})
         return replace(frames[at - self._clock.starts[place]], number=at + 1)
+
+    def _known_at(self, at: int) -> tuple[dict[str, Evidence], dict[str, RunMark], bool]:
+        """Return the evidence known and the last runs of collectors at a frame, and whether runs are recorded there.
+
+        Of a block that is not read yet, only the versions of that moment are.
+        """
+        place = self._clock.place(at)
+        known, marks = self._known(place)
+        opened = self._opened(place) if place not in self._open and self._clock.holds(place) else None
+        if opened is not None and len(opened.keys) <= _MOST_MOVED:
+            within, shift = at - self._clock.starts[place], self._clock.shift(self._clock.places[place].run)
+            try:
+                newer, ran = opened.known(within), opened.last_runs(within)
+            except Damaged:
+                pass
+            else:
+                known.update((item.key, _shifted(item, shift)) for item in newer)
+                marks.update((name, _shifted_mark(mark, shift)) for name, mark in ran.items())
+                return known, marks, opened.moments[within].noted
+        frame = None
+        for frame in map(self._recorded, range(self._clock.starts[place], at + 1)):
+            known.update((item.key, item) for item in frame.evidence)
+            marks.update(frame.ran or {})
+        return known, marks, frame is not None and frame.ran is not None
 
     def _known(self, place: int) -> tuple[dict[str, Evidence], dict[str, RunMark]]:
         """Return the evidence known, and the last runs of collectors, before a block.
