@@ -111,6 +111,8 @@ SOURCES = (
     "filesystems.scrubs",
     "filesystems.quotas",
     "filesystems.chunks",
+    "platform.ipmi",
+    "platform.ses",
     "filesystems.nfs",
 )
 """Modules that define collectors, one line each, in the order in which lists show their sources.

@@ -7,7 +7,7 @@ sixteenth of a device, whereas mdstat advances with every window of sectors.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -77,7 +77,7 @@ def _array(host: Host, md: mdstat.MdArray) -> Array:
     chunk, _ = _now_and_before(shape.chunk)
     redundant = _is_redundant(level)
     degraded = shape.degraded if redundant else None
-    now = _State() if host.rests(_calm(md)) else _state(host, md, base, redundant=redundant)
+    now = _State() if host.rests(f"state of {md.name}", _lines(md)) else _state(host, md, base, redundant=redundant)
     state = now.state
     _compare(host, md, state)
     if degraded is None and redundant and md.working is not None and md.raid_disks is not None:
@@ -141,15 +141,19 @@ _CALMS = 4.0
 
 
 def _is_known(host: Host, md: mdstat.MdArray) -> bool:
-    """Return whether a live node was asked for the shape of this array lately; the evidence is as it was then."""
-    works = f"{md.name} synchronizes"
+    """Return whether a live node was asked for the shape of this array lately; the evidence is as it was then.
+
+    It was asked when the lines were as they are now: of a member that fails, returns and fails again, the first answer
+    is overwritten by the second.
+    """
+    works, shape = f"{md.name} synchronizes", f"shape of {md.name}"
     if md.activity != "active" or md.progress is not None or md.waiting is not None:
         host.rest(works, _SHAPES)
+        host.rest(shape, 0.0)
         return False
-    same = f"shape of {hash(replace(md, bitmap=None))}"  # the pages of a bitmap change all the time
-    if host.rests(same) and not host.rests(works):
+    if host.rests(shape, _lines(md)) and not host.rests(works):
         return True
-    host.rest_apart(same, _SHAPES, md.name)
+    host.rest_apart(shape, _SHAPES, md.name, _lines(md))
     return False
 
 
@@ -181,9 +185,9 @@ class _State(Struct, frozen=True):
 _CALM = frozenset({"clean", "active", "active-idle", "readonly", "read-auto"})
 
 
-def _calm(md: mdstat.MdArray) -> str:
-    """Return the name of the time for which an array with these lines in mdstat is not asked for its state."""
-    return f"state of {hash(replace(md, bitmap=None))}"
+def _lines(md: mdstat.MdArray) -> Hashable:
+    """Return the lines of an array in mdstat without its bitmap, whose pages change all the time."""
+    return hash(replace(md, bitmap=None))
 
 
 def _state(host: Host, md: mdstat.MdArray, base: str, *, redundant: bool) -> _State:
@@ -198,7 +202,9 @@ def _state(host: Host, md: mdstat.MdArray, base: str, *, redundant: bool) -> _St
         position = host.number(f"{base}/reshape_position") if rests else None
         found = _State(state, action, low, high, None if position is None else position * _SECTOR)
     if state in _CALM and found.action in {"idle", None} and not found.suspended_to and found.reshape_position is None:
-        host.rest_apart(_calm(md), _CALMS, md.name)
+        host.rest_apart(f"state of {md.name}", _CALMS, md.name, _lines(md))
+    else:
+        host.rest(f"state of {md.name}", 0.0)
     return found
 
 

@@ -6,7 +6,7 @@ import enum
 import json
 import math
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
@@ -156,12 +156,12 @@ class _Nothing(Host):
         self._note("recorded_texts", program)
         return []
 
-    def rests(self, what: str) -> bool:
-        self._note("rests", what)
+    def rests(self, what: str, of: Hashable = None) -> bool:
+        self._note("rests", what, *([] if of is None else [of]))
         return False
 
-    def rest(self, what: str, seconds: float) -> None:
-        self._note("rest", what, seconds)
+    def rest(self, what: str, seconds: float, of: Hashable = None) -> None:
+        self._note("rest", what, seconds, *([] if of is None else [of]))
 
     def defect(self, key: str, reason: str, subject: str = "", *, contradiction: bool = False) -> None:
         del key, reason, subject, contradiction

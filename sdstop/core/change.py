@@ -1,7 +1,7 @@
 """Changes between two samples that rules must judge at once: a thing appeared or is gone, a state or a source changed.
 
-An exporter judges every few seconds (`Session.pace`). What only moves can wait that long; what changes cannot: an array
-that udev stops after its third loss must have been judged before.
+Live nodes are judged every few seconds (`Session.pace`). What only moves can wait that long; what changes cannot: an
+array that udev stops after its third loss must have been judged before.
 """
 
 from __future__ import annotations
@@ -13,6 +13,17 @@ from operator import attrgetter
 from sdstop.core.columns import Columns
 from sdstop.core.model import Reading, Rows, State, schema
 from sdstop.core.snapshot import Run, Snapshot, is_derived
+
+_JITTER = 0.5
+"""Seconds that a sample may be early."""
+
+
+def is_due(before: Snapshot, judged: float, now: Snapshot, pace: float) -> bool:
+    """Return whether rules judge a sample at a pace: they judged last a sample taken at `judged` (monotonic seconds).
+
+    `before` is the sample before it; `pace` is the number of seconds between two judgements, 0: every sample.
+    """
+    return not 0 <= now.monotonic - judged < pace - _JITTER or is_change(before, now)
 
 
 def is_change(before: Snapshot, now: Snapshot) -> bool:

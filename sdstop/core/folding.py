@@ -307,7 +307,7 @@ def _fold(
         ),
         evidence=cites(*(cite for member in as_bad[:CITED] for cite in member.evidence[:1])),
         advice=(*(() if rule.inherent else _advice(shared)), *worst.advice[:3]),
-        refuted_by=f"{worst.subject}, and so the others: {worst.refuted_by}" if worst.refuted_by else "",
+        refuted_by=f"{worst.refuted_by} (for example {worst.subject})" if worst.refuted_by else "",
         harmless_if=worst.harmless_if,
         confidence=None if None in certain else max(filter(None, certain), default=None),
         explains=tuple(dict.fromkeys(key for member in members for key in member.explains)),

@@ -9,7 +9,7 @@ import fnmatch
 import posixpath
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -188,21 +188,27 @@ class Host(ABC):
         del what
         return False
 
-    def rests(self, what: str) -> bool:
-        """Return whether a source must not be queried for now; only live nodes remember that."""
-        del what
+    def rests(self, what: str, of: Hashable = None) -> bool:
+        """Return whether a source must not be queried for now; only live nodes remember that.
+
+        `of` is the state that it must have begun to rest in: values that were read in another one since are wrong.
+        """
+        del what, of
         return False
 
-    def rest_apart(self, what: str, seconds: float, name: str) -> None:
+    def rest_apart(self, what: str, seconds: float, name: str, of: Hashable = None) -> None:
         """Suspend queries of one of many things for 0.75 to 1.25 times the seconds, depending on its name.
 
         Things that began to rest together are not all queried again in the same second.
         """
-        self.rest(what, seconds * (0.75 + zlib.crc32(name.encode("utf-8", "surrogateescape")) % 64 / 128))
+        self.rest(what, seconds * (0.75 + zlib.crc32(name.encode("utf-8", "surrogateescape")) % 64 / 128), of)
 
-    def rest(self, what: str, seconds: float) -> None:
-        """Suspend queries of a source for some seconds; no effect on hosts backed by evidence."""
-        del what, seconds
+    def rest(self, what: str, seconds: float, of: Hashable = None) -> None:
+        """Suspend queries of a source for some seconds; no effect on hosts backed by evidence.
+
+        A current suspension is not extended; one in another state (`of`) is replaced.
+        """
+        del what, seconds, of
 
     def recorded(self, program: str) -> list[str]:
         """Return the recorded commands (argv joined) of `program`; a live node has none."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeVar
 
 from sdstop.core.evidence import Evidence, Outcome, command_key, http_key, slug
@@ -112,13 +112,13 @@ class RecordingHost(Host):
         """Return whether the node lacks a program or a gateway."""
         return self._host.lacks(what)
 
-    def rests(self, what: str) -> bool:
+    def rests(self, what: str, of: Hashable = None) -> bool:
         """Return whether a source must not be queried for now."""
-        return self._host.rests(what)
+        return self._host.rests(what, of)
 
-    def rest(self, what: str, seconds: float) -> None:
+    def rest(self, what: str, seconds: float, of: Hashable = None) -> None:
         """Suspend queries of a source."""
-        self._host.rest(what, seconds)
+        self._host.rest(what, seconds, of)
 
     def recorded(self, program: str) -> list[str]:
         """Return the commands of a program that the other host has recorded."""

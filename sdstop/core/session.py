@@ -6,17 +6,17 @@ import copy
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cache
 from math import ceil
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from sdstop.core.account import not_understood
-from sdstop.core.change import is_change
-from sdstop.core.collector import Collector, commands_of
+from sdstop.core.change import is_due
+from sdstop.core.collector import Collector
 from sdstop.core.diagnosis import Diagnosis, Episode, Judgement, judge, providers_of
-from sdstop.core.evidence import Evidence, Frame, Origin, slug
+from sdstop.core.evidence import Evidence, Frame, Origin
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Finding, Gap, Rule, Unchecked
 from sdstop.core.finding_order import in_order
@@ -27,6 +27,7 @@ from sdstop.core.memory import Memory, with_vanished
 from sdstop.core.pauses import Pauses
 from sdstop.core.policy import NO_POLICY, Policy
 from sdstop.core.replay import Replay
+from sdstop.core.slugs import Slugs
 from sdstop.core.snapshot import LARGE, REPLAYED, Snapshot
 from sdstop.core.timeline import Timeline
 
@@ -125,7 +126,8 @@ class Session:
         self.listeners: list[Callable[[Look], None]] = []
         """Called with each newest state, in the thread that feeds the session."""
         self._providers = providers_of(collectors)
-        self.timeline.name(self._named)
+        self._slugs = Slugs(() if origin.live else self.collectors)
+        self.timeline.name(self._slugs.named)
         self._large = LARGE if origin.live else REPLAYED
         self._at_hand = 0.0 if remember == 0 else AT_HAND
         self._replay, self._history = self._begun()
@@ -161,7 +163,7 @@ class Session:
         """
         start = time.monotonic()
         until = None if self.budget is None else start + self.budget
-        frame = self._named(frame)
+        frame = self._slugs.named(frame)
         if self.started is None:
             self.started, self.began = frame.taken, frame.monotonic
         else:
@@ -181,8 +183,9 @@ class Session:
             return self._head
         window = self._history.window_at(frame.number, KEEP, self._replay.host.evidence)
         assert window is not None  # noqa: S101  # a snapshot was added above
-        if self._head is not None and not self._is_due(self._head, shot):
-            return self._announced(replace(self._head, index=self._index, window=window, held=self._head.judged))
+        head = self._head
+        if head is not None and not (self.diagnosis.is_behind or is_due(head.now, head.judged, shot, self.pace)):
+            return self._announced(replace(head, index=self._index, window=window, held=head.judged))
         judgement = self.diagnosis.add(window, until, unordered=frame.unordered)
         self.memory.learn(shot, self.rules, self._providers, judgement.singles)
         host = self._replay.host
@@ -201,22 +204,6 @@ class Session:
     def _index(self) -> int:
         """Index of the newest frame in the timeline."""
         return self.frames_seen - 1 if self.timeline.complete else len(self.timeline.frames) - 1
-
-    def _is_due(self, head: Look, shot: Snapshot) -> bool:
-        """Return whether the rules judge a new sample, with half a second of tolerance for jitter."""
-        recent = 0 <= shot.monotonic - head.judged < self.pace - 0.5
-        return not recent or self.diagnosis.is_behind or is_change(head.now, shot)
-
-    def _named(self, frame: Frame) -> Frame:
-        """Replace slugs of hand-made captures by the full commands, so that users can run the cited commands."""
-        if self.origin.live or not any(item.key.startswith("slug:") for item in frame.evidence):
-            return frame
-        evidence = (replace(item, key=self._commands.get(item.key, item.key)) for item in frame.evidence)
-        return replace(frame, evidence=tuple(evidence))
-
-    @cached_property
-    def _commands(self) -> dict[str, str]:
-        return _by_slug(self.collectors)
 
     def feed_all(self, frames: Iterable[Frame]) -> None:
         """Add several frames."""
@@ -493,9 +480,3 @@ class Session:
             judged = self._head.now.monotonic if self._head is not None else float("-inf")
             every += [episode for episode in self.scouted if episode.found > judged]
         return [e for e in every if until is None or e.found <= until]
-
-
-def _by_slug(collectors: Sequence[Collector]) -> dict[str, str]:
-    """Return the keys of the commands run by collectors, by their slug keys."""
-    commands = (command for command in commands_of(collectors) if "*" not in command.argv)
-    return {f"slug:{slug(' '.join(command.argv))}": command.what for command in commands}

@@ -10,7 +10,7 @@ import errno
 import math
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sdstop.core.collector import Collector, commands_of, questions_of
@@ -87,7 +87,7 @@ class LiveHost(Host):
         self._gateway = gateway
         self._client: GatewayClient | None = None
         self._clock = clock
-        self._resting: dict[str, float] = {}
+        self._resting: dict[str, tuple[float, Hashable]] = {}
         self._left_resting = 0
         self._log: KmsgReader | None = None
 
@@ -219,18 +219,19 @@ class LiveHost(Host):
         """Return whether a program or a gateway (`http`) is missing; below `--root` neither is asked."""
         return bool(self._root) or (self._gateway is None if what == "http" else self._runner.lacks(what))
 
-    def rests(self, what: str) -> bool:
+    def rests(self, what: str, of: Hashable = None) -> bool:
         """Return whether something is not to be queried for now."""
-        return self._clock() < self._resting.get(what, 0.0)
+        until, known = self._resting.get(what, (0.0, None))
+        return self._clock() < until and known == of
 
-    def rest(self, what: str, seconds: float) -> None:
-        """Suspend queries of something for a number of seconds; a current suspension is not extended."""
-        if not self.rests(what):
+    def rest(self, what: str, seconds: float, of: Hashable = None) -> None:
+        """Suspend queries of something for a number of seconds; a current suspension in that state is not extended."""
+        if not self.rests(what, of):
             if len(self._resting) >= max(_MOST_RESTING, 2 * self._left_resting):
                 now = self._clock()
-                self._resting = {each: until for each, until in self._resting.items() if until > now}
+                self._resting = {each: kept for each, kept in self._resting.items() if kept[0] > now}
                 self._left_resting = len(self._resting)
-            self._resting[what] = self._clock() + seconds
+            self._resting[what] = self._clock() + seconds, of
 
     def close(self) -> None:
         """Kill all running commands without waiting."""

@@ -48,6 +48,10 @@ _PREFIXES: dict[str, str] = {
 """Programs that run the rest of their command line, and their options that have an argument."""
 
 
+_OF_IPMITOOL = frozenset({"sdr", "sel", "sensor", "fru", "chassis", "mc", "dcmi", "lan", "power", "pef", "delloem"})
+"""Commands of ipmitool, before which are its options."""
+
+
 class TypedCommand(Struct, frozen=True):
     """Command line: the key of its output, "" if that is not supported, and why the output may be incomplete.
 
@@ -215,4 +219,7 @@ def _key(words: Sequence[str], programs: Collection[str]) -> tuple[str, str]:
         return "", ""
     if program not in programs:
         return "", ""
+    if program == "ipmitool":  # its options have the password of the controller
+        at = next((at for at, word in enumerate(words) if word in _OF_IPMITOOL), len(words))
+        return " ".join([f"cmd:{program}", *(word for word in words[at:] if _NAME.fullmatch(word))]), ""
     return " ".join([f"cmd:{program}", *words[1:]]), ""

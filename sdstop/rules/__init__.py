@@ -123,6 +123,7 @@ ORDER = (
     "memory.memory_missing",
     "memory.memory_saturated",
     "memory.memory_short",
+    "system.hardware_fault",
     "system.clock_stepped",
     "system.cpu_stolen",
     "system.cpu_saturated",

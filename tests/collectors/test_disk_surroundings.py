@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 import pytest
 
 from sdstop.collectors.health.commands import COMMANDS
@@ -79,10 +81,12 @@ class Remembering(EvidenceHost):
         self.seen.append(path)
         return super().number(path)
 
-    def rests(self, what: str) -> bool:
+    def rests(self, what: str, of: Hashable = None) -> bool:
+        del of
         return what in self.marks
 
-    def rest(self, what: str, seconds: float) -> None:
+    def rest(self, what: str, seconds: float, of: Hashable = None) -> None:
+        del of
         assert seconds > TEMPERATURES.pace
         self.marks.add(what)
 
@@ -145,8 +149,8 @@ def test_an_enclosure_that_does_not_answer_keeps_its_disks_and_is_left_alone() -
             self.seen.append(path)
             raise TimedOut(path, f"took {seconds:g} s")
 
-        def rest(self, what: str, seconds: float) -> None:
-            del seconds
+        def rest(self, what: str, seconds: float, of: Hashable = None) -> None:
+            del seconds, of
             self.marks.add(what)
 
     host = Silent({**SLOT, f"{BAY[:-1]}6/type": "device\n"})

@@ -434,9 +434,40 @@ def test_what_changes_together_with_mdstat_is_read_when_it_does() -> None:
         changed = RAID5.replace(*other)
         assert [read_of(host, changed) - _EACH_SECOND for _ in range(2)] == [_SELDOM | _STATE, set()]
     for pages in (1, 7):  # pages in use change with every write
-        assert read_of(host, RAID5 + _BITMAP.format(pages)) == _EACH_SECOND
+        changed = RAID5.replace("active", "active (read-only)")
+        assert read_of(host, changed + _BITMAP.format(pages)) == _EACH_SECOND
     host.rested.clear()
     assert read_of(host, RAID5) == _EACH_SECOND | _STATE | _SELDOM
+
+
+def test_a_member_that_fails_returns_and_fails_again_within_seconds_is_read_each_time() -> None:
+    """Each time mdstat has lines that it had before, and other values were read since."""
+    host = RestingHost()
+    degraded = RAID5.replace("[3/3] [UUU]", "[3/2] [UU_]").replace("sdc1[3]", "sdc1[3](F)")
+    for _ in range(3):
+        for text, missing in ((RAID5, 0), (degraded, 1)):
+            assert read_of(host, text, degraded=str(missing)) >= _SELDOM | _STATE
+            (array,) = (row for row in MDRAID.read(host) if isinstance(row, Array))
+            assert array.degraded == missing
+            assert not host.defects
+
+
+def test_a_state_that_is_not_calm_ends_the_rest_of_a_calm_one() -> None:
+    host = RestingHost()
+    read_of(host, RAID5)
+    host.rested.pop("state of md0")
+    assert read_of(host, RAID5, sync_action="frozen") >= _STATE
+    assert read_of(host, RAID5) >= _STATE
+    assert read_of(host, RAID5) & _STATE == set()
+
+
+def test_what_a_synchronization_leaves_behind_is_read_even_if_it_took_longer_than_the_rest() -> None:
+    host = RestingHost()
+    read_of(host, RAID5)
+    read_of(host, RAID5 + RECOVERY.splitlines(keepends=True)[2].replace("recovery", "check"))
+    del host.rested["md0 synchronizes"]
+    assert read_of(host, RAID5) >= _SELDOM
+    assert read_of(host, RAID5) & _SELDOM == set()
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 import pytest
 
@@ -222,11 +222,12 @@ class Asking(EvidenceHost):
             raise TimedOut(command_key(argv), f"timed out after {deadline:g} s")
         return Output(ata().encode())
 
-    def rests(self, what: str) -> bool:
+    def rests(self, what: str, of: Hashable = None) -> bool:
+        del of
         return what in self.resting
 
-    def rest(self, what: str, seconds: float) -> None:
-        del seconds
+    def rest(self, what: str, seconds: float, of: Hashable = None) -> None:
+        del seconds, of
         self.resting.add(what)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 from sdstop.core.evidence_host import EvidenceHost
 
 
@@ -11,9 +13,14 @@ class RestingHost(EvidenceHost):
     def __init__(self) -> None:
         super().__init__()
         self.rested: dict[str, float] = {}
+        self._of: dict[str, Hashable] = {}
 
-    def rest(self, what: str, seconds: float) -> None:
-        self.rested.setdefault(what, seconds)
+    def rest(self, what: str, seconds: float, of: Hashable = None) -> None:
+        if not self.rests(what, of):
+            self.rested.pop(what, None)
+            self._of[what] = of
+            if seconds:
+                self.rested[what] = seconds
 
-    def rests(self, what: str) -> bool:
-        return what in self.rested
+    def rests(self, what: str, of: Hashable = None) -> bool:
+        return what in self.rested and self._of[what] == of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from pathlib import Path
 
 import pytest
@@ -65,10 +65,12 @@ class Node(EvidenceHost):
         except Absent as error:
             raise Absent(error.key, f"{argv[0]} is not installed") from None
 
-    def rests(self, what: str) -> bool:
+    def rests(self, what: str, of: Hashable = None) -> bool:
+        del of
         return what in self.left
 
-    def rest(self, what: str, seconds: float) -> None:
+    def rest(self, what: str, seconds: float, of: Hashable = None) -> None:
+        del of
         self.left[what] = seconds
 
 

@@ -147,6 +147,8 @@ def _judged(window: Window, mount: NfsMount, samples: tuple[_Moments, _Moments],
     )
     if not slow:
         fast = all(_time(kind, work) < limits["wait"] for kind, work in asked.items() if kind not in compared)
+        if any(_time(kind, work) >= limits["bad"] for kind, work in asked.items() if kind in compared):
+            return Unchecked(f"{took}, as before", mount.point, calm=True)
         if fast:
             return RuledOut(mount.point, took)
         return Unchecked(f"no past to compare with: {took}", mount.point, calm=True, gap=Gap.EARLY)
