@@ -64,7 +64,7 @@ _asked = threading.local()
 
 @contextlib.contextmanager
 def given_up_if(unwanted: Callable[[], bool]) -> Iterator[None]:
-    """Let `check_wanted` raise Superseded in this thread as soon as what it works out is `unwanted`."""
+    """Let `check_wanted` raise Superseded in this thread as soon as the result is `unwanted`."""
     before: Callable[[], bool] = getattr(_asked, "unwanted", bool)
     _asked.unwanted = unwanted
     try:
