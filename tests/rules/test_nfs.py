@@ -9,7 +9,7 @@ import pytest
 from sdstop.collectors.filesystems.nfs import NFS
 from sdstop.collectors.filesystems.readings import MOUNTSTATS
 from sdstop.core.finding import Finding, Gap, Severity
-from sdstop.rules.filesystems.nfs_slow import NFS_SLOW
+from sdstop.rules.filesystems.nfs_slow import NFS_SLOW, _place
 from sdstop.rules.filesystems.nfs_timeouts import NFS_TIMEOUTS
 from tests.nodes.frames import Judged
 
@@ -161,3 +161,12 @@ def test_one_major_timeout_is_a_fault_and_the_mean_that_holds_it_is_not_judged()
 def test_a_remount_that_sets_counters_back_is_no_fault() -> None:
     said = judged(lambda _: 0.8, rate=lambda second: -900 if second == 30 else 20, before=500)
     assert said.ruled_out(HOME, "nfs-timeouts").summary == "600 requests in 30s, 0 sent again"
+
+
+@pytest.mark.parametrize(
+    ("trip", "where"),
+    [(None, "for the server or the network"), (149.0, "on the network"), (76.0, "on the network"),
+     (74.0, "for the server or the network"), (14.0, "for the server")],
+)  # fmt: skip
+def test_the_round_trip_of_its_connection_tells_network_and_server_apart(trip: float | None, where: str) -> None:
+    assert _place(0.15, trip / 1000 if trip else None) == where
