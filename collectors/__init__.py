@@ -112,6 +112,7 @@ SOURCES = (
     "filesystems.quotas",
     "filesystems.chunks",
     "platform.ipmi",
+    "platform.ses",
     "filesystems.nfs",
 )
 """Modules that define collectors, one line each, in the order in which lists show their sources.

@@ -16,6 +16,7 @@ class HardwareSensor(Reading, frozen=True, kw_only=True):
 
     family: ClassVar[str] = "hardware_sensor"
     title: ClassVar[str] = "Sensors of the hardware"
+    joined: ClassVar[bool] = True
     rows_of = Source("{told}", "{needle}")
 
     place: Annotated[str, Label("Place", "node, or the device of an enclosure", names=Name.DEVICE)]

@@ -91,6 +91,13 @@ def test_five_times_as_long(before: float, is_found: bool) -> None:  # noqa: FBT
     assert bool(found(judged(turned(Load(30, 30, before), Load(30, 30, 50.0))))) is is_found
 
 
+@pytest.mark.parametrize(("wait", "is_good"), [(98.0, True), (102.0, False)])
+def test_a_long_wait_is_not_good_because_it_is_as_long_as_before(wait: float, is_good: bool) -> None:  # noqa: FBT001
+    judgement = judged(lambda *_: Load(5, 5, wait)).head().judgement
+    assert ([good.subject for good in judgement.ruled_out] == [NAME]) is is_good
+    assert any(each.subject == NAME and each.calm for each in judgement.unchecked) is not is_good
+
+
 def test_a_steady_wait_is_ruled_out() -> None:
     session = judged(lambda *_: Load(30, 30, 48.0))
     assert [good.subject for good in session.head().judgement.ruled_out] == [NAME]

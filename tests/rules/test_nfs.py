@@ -9,7 +9,7 @@ import pytest
 from sdstop.collectors.filesystems.nfs import NFS
 from sdstop.collectors.filesystems.readings import MOUNTSTATS
 from sdstop.core.finding import Finding, Gap, Severity
-from sdstop.rules.filesystems.nfs_slow import NFS_SLOW
+from sdstop.rules.filesystems.nfs_slow import NFS_SLOW, _place
 from sdstop.rules.filesystems.nfs_timeouts import NFS_TIMEOUTS
 from tests.nodes.frames import Judged
 
@@ -84,9 +84,9 @@ def test_a_server_that_was_slow_before_the_first_sample_is_known_from_the_mean_s
         said.ruled_out(HOME, "nfs-slow")
 
 
-def test_a_mount_that_always_was_slow_is_ruled_out_and_a_new_one_is_not_judged() -> None:
-    said = judged(lambda _: 150.0, usual=150.0)
-    assert said.ruled_out(HOME, "nfs-slow").summary == "look-ups 150 ms"
+def test_a_mount_that_always_was_slow_is_not_called_good_and_a_new_one_is_not_judged() -> None:
+    assert judged(lambda _: 90.0, usual=90.0).ruled_out(HOME, "nfs-slow").summary == "look-ups 90.0 ms"
+    assert judged(lambda _: 150.0, usual=150.0).unchecked(HOME, "nfs-slow").reason == "look-ups 150 ms, as before"
     assert judged(lambda _: 150.0, before=0, seconds=22).unchecked(HOME, "nfs-slow").gap is Gap.EARLY
 
 
@@ -105,8 +105,7 @@ def test_larger_reads_take_longer(size: float, is_found: bool) -> None:  # noqa:
 
 
 def test_a_disk_that_spins_up_once_is_no_fault() -> None:
-    said = judged(lambda second: 4000.0 if second == 57 else 0.8)
-    said.ruled_out(HOME, "nfs-slow")
+    assert judged(lambda second: 4000.0 if second == 57 else 0.8).unchecked(HOME, "nfs-slow").calm
 
 
 def test_the_queue_of_writes_is_no_wait_and_that_of_reads_is() -> None:
@@ -162,3 +161,12 @@ def test_one_major_timeout_is_a_fault_and_the_mean_that_holds_it_is_not_judged()
 def test_a_remount_that_sets_counters_back_is_no_fault() -> None:
     said = judged(lambda _: 0.8, rate=lambda second: -900 if second == 30 else 20, before=500)
     assert said.ruled_out(HOME, "nfs-timeouts").summary == "600 requests in 30s, 0 sent again"
+
+
+@pytest.mark.parametrize(
+    ("trip", "where"),
+    [(None, "for the server or the network"), (149.0, "on the network"), (76.0, "on the network"),
+     (74.0, "for the server or the network"), (14.0, "for the server")],
+)  # fmt: skip
+def test_the_round_trip_of_its_connection_tells_network_and_server_apart(trip: float | None, where: str) -> None:
+    assert _place(0.15, trip / 1000 if trip else None) == where

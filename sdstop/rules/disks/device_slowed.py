@@ -51,6 +51,8 @@ _ALIKE = 1.5
 """Largest ratio between mean sizes of requests whose waits are compared."""
 _ACCESS = 0.03
 """Busy seconds of a request that no random access of a working disk takes: smaller requests do not explain them."""
+_LONG = 0.1
+"""Wait in seconds that is long whatever it was before: a queue, or a device that has been slow for a while."""
 _MIX = 0.2
 """Largest difference between shares of reads."""
 _ROUGH = 2.5
@@ -85,7 +87,11 @@ def _check(window: Window, limits: Limits, findings: Sequence[Finding]) -> Itera
         yield _finding(window, each, limits)
     even += [each.device for each in judged if each.device not in slowed]
     ago = human.duration(sides[3].started - sides[1].started)
-    yield from passed(even, f"requests wait no longer than {ago} before")
+    slow = _steady(window, even)
+    yield from passed([name for name in even if name not in slow], f"requests wait no longer than {ago} before")
+    for name, wait in slow.items():
+        said = f"requests wait {human.quantity(wait, 'seconds')}, as they did {ago} before"
+        yield Unchecked(said, name, calm=True)
     if not judged and not even:
         yield Unchecked("no device without peers has a wait to compare", calm=True)
 
@@ -131,6 +137,13 @@ def _compared(window: Window, sides: _Sides, limits: Limits) -> tuple[list[Slowe
             if before is not None and after is not None:
                 slower.append(Slowed(name, sides[3].started - sides[1].started, before, after))
     return slower, even
+
+
+def _steady(window: Window, names: Sequence[str]) -> dict[str, float]:
+    """Return the devices whose requests wait so long that an equal past does not make them good, and the wait."""
+    wanted, rows = set(names), window.rows(DiskActivity)
+    waits = zip(values_of(rows, "device"), values_of(rows, "wait"), strict=True)
+    return {name: wait for name, wait in waits if wait is not None and wait >= _LONG and name in wanted}
 
 
 def _is_slower(each: Slowed, limits: Limits) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from sdstop.collectors.filesystems.readings import NFS_KINDS, NfsMount, NfsRequests
+from sdstop.collectors.network.peer_readings import StoragePeer
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, run
 from sdstop.core.finding import (
@@ -47,6 +48,8 @@ _ALIKE = 1.5
 """Largest ratio between mean sizes of requests whose times are compared."""
 _MORE = 1.25
 """Load that explains a longer time, as a multiple of the load before."""
+_FAR, _FAST = 0.5, 0.1
+"""Share of the answer's time from which the round trip explains it, and below which it does not."""
 _LIGHT = (100.0, float(1 << 20))
 """Requests and bytes a second that no server becomes slow of."""
 _WORDS = {"read": "Reads", "write": "Writes", "commit": "Commits", "name": "Look-ups"}
@@ -147,6 +150,8 @@ def _judged(window: Window, mount: NfsMount, samples: tuple[_Moments, _Moments],
     )
     if not slow:
         fast = all(_time(kind, work) < limits["wait"] for kind, work in asked.items() if kind not in compared)
+        if any(_time(kind, work) >= limits["bad"] for kind, work in asked.items() if kind in compared):
+            return Unchecked(f"{took}, as before", mount.point, calm=True)
         if fast:
             return RuledOut(mount.point, took)
         return Unchecked(f"no past to compare with: {took}", mount.point, calm=True, gap=Gap.EARLY)
@@ -223,7 +228,8 @@ def _finding(window: Window, mount: NfsMount, one: _Slow, limits: Limits) -> Fin
     row = window.get(NfsRequests, (mount.point, one.kind))
     who, often = _WORDS[one.kind], human.number(one.times)
     queued = max(one.now.execution - one.now.answer, 0.0)
-    where = "to be sent" if queued > one.now.answer else "for the server or the network"
+    trip = _round_trip(window, mount)
+    where = "to be sent" if queued > one.now.answer else _place(one.now.answer, trip)
     return Finding(
         severity=_severity(one, limits),
         subject=mount.point,
@@ -241,6 +247,7 @@ def _finding(window: Window, mount: NfsMount, one: _Slow, limits: Limits) -> Fin
             Value("time_before", "time before", before, "seconds"),
             Value("answer", "until the answer", one.now.answer, "seconds"),
             Value("queued", "not sent yet", queued, "seconds"),
+            Value("round_trip", "round trip of the connection", trip, "seconds"),
             Value("requests", "requests completed", one.now.count / one.now.seconds, "per_second"),
             Value("server", "server", mount.server),
         ),
@@ -251,6 +258,23 @@ def _finding(window: Window, mount: NfsMount, one: _Slow, limits: Limits) -> Fin
         cost=one.now.count / one.now.seconds * now,
         lasting=one.now.seconds,
     )
+
+
+def _round_trip(window: Window, mount: NfsMount) -> float | None:
+    """Return the mean round trip of TCP to the server, by its address, or if it is the only one."""
+    peers = [row for row in window.rows(StoragePeer).values() if row.service == "nfs"]
+    known = [row for row in peers if row.peer == mount.server]
+    servers = {row.server for row in window.rows(NfsMount).values()}
+    if not known and len(peers) == len(servers) == 1:
+        known = peers
+    return known[0].round_trip if known else None
+
+
+def _place(answer: float, trip: float | None) -> str:
+    """Return where a request waits for its answer: the round trip has no part in it that the server takes."""
+    if trip is None or _FAST * answer < trip < _FAR * answer:
+        return "for the server or the network"
+    return "on the network" if trip >= _FAR * answer else "for the server"
 
 
 def _advice(mount: NfsMount) -> Iterator[Advice]:
