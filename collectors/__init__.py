@@ -58,6 +58,7 @@ SOURCES = (
     "devicemapper.raids",
     "devicemapper.lvm",
     "devicemapper.lvm_text",
+    "devicemapper.vdostats",
     "devicemapper.dmcache",
     "devicemapper.flashcache",
     "bcache.backing",

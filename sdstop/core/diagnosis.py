@@ -15,7 +15,7 @@ from sdstop.core.evidence import Outcome
 from sdstop.core.finding import Finding, Gap, Rule, RuledOut, Unchecked, Value, Verdict, of_rule, with_members
 from sdstop.core.finding_order import by_cause, in_order, urgency
 from sdstop.core.folding import Folds, folded, folds_of
-from sdstop.core.guard import Guard, Part
+from sdstop.core.guard import Guard, Part, check_wanted, given_up_if
 from sdstop.core.history import Window
 from sdstop.core.inapplicable import Inapplicable
 from sdstop.core.memory import gone_findings
@@ -29,10 +29,6 @@ BRIDGE = 10.0
 """Longest gap, in seconds, after which a recurring finding still belongs to the same episode."""
 PAST = 1000
 """Maximum number of ended episodes kept for findings that recurred."""
-
-
-class Superseded(Exception):  # noqa: N818
-    """Raised instead of a judgement that is not wanted any more."""
 
 
 class Judgement(Struct, frozen=True):
@@ -103,19 +99,20 @@ def judge(
 
     A thing that a rule found critical and that is gone is a finding of that rule, even if it cannot run. A rule that
     raises an exception is unchecked; `guard` counts it. `held` are the folded findings of the frame before. Raises
-    Superseded as soon as a rule ends and the judgement is `unwanted`. The `policy` changes thresholds and severities.
+    Superseded as soon as the judgement is `unwanted` and a rule ends, or a long one has judged one of its groups. The
+    `policy` changes thresholds and severities.
     `kept` has followed the windows of one session up to this one.
     """
     guard = guard or Guard()
     ordered, checked, findings = _in_order(rules), list[_RuleResult](), list[Finding]()
-    for rule in ordered:
-        if unwanted():
-            raise Superseded
-        one = kept.of(rule) if kept is not None else None
-        if one is None:  # a result that is kept has no findings
-            one = _checked(window, rule, configured, guard, findings, policy, kept)
-            findings += _findings((one,))
-        checked.append(one)
+    with given_up_if(unwanted):
+        for rule in ordered:
+            check_wanted()
+            one = kept.of(rule) if kept is not None else None
+            if one is None:  # a result that is kept has no findings
+                one = _checked(window, rule, configured, guard, findings, policy, kept)
+                findings += _findings((one,))
+            checked.append(one)
     return _judgement(window, ordered, checked, guard, held, policy)
 
 

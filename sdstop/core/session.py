@@ -15,12 +15,12 @@ from msgspec.structs import replace
 from sdstop.core.account import not_understood
 from sdstop.core.change import is_due
 from sdstop.core.collector import Collector
-from sdstop.core.diagnosis import Diagnosis, Episode, Judgement, Superseded, judge, providers_of
+from sdstop.core.diagnosis import Diagnosis, Episode, Judgement, judge, providers_of
 from sdstop.core.evidence import Evidence, Frame, Origin
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Finding, Gap, Rule, Unchecked
 from sdstop.core.finding_order import in_order
-from sdstop.core.guard import Guard
+from sdstop.core.guard import Guard, Superseded
 from sdstop.core.headline import Headline, headline
 from sdstop.core.history import KEEP, YOUNG, History, Window
 from sdstop.core.memory import Memory, with_vanished
@@ -240,7 +240,8 @@ class Session:
     def look(self, index: int, unwanted: Callable[[], bool] = bool) -> Look:
         """Return the state of the node at frame `index` of the timeline (0 is the oldest one kept).
 
-        Raises Superseded between two frames or rules as soon as the result is `unwanted`. One thread may ask.
+        Raises Superseded between two frames, rules or groups of devices as soon as the result is `unwanted`. One thread
+        may ask.
         """
         frames = self.timeline.frames
         index = max(0, min(index, len(frames) - 1))

@@ -9,8 +9,7 @@ import threading
 from collections.abc import Callable
 from functools import partial
 
-from sdstop.core.diagnosis import Superseded
-from sdstop.core.guard import Part
+from sdstop.core.guard import Part, Superseded
 from sdstop.core.judging import SWITCH
 from sdstop.core.session import Look, Session
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import threading
 from typing import NoReturn
 
 import pytest
 
-from sdstop.core.guard import Guard, Part, caught, described
+from sdstop.core.guard import Guard, Part, Superseded, caught, check_wanted, described, given_up_if
 
 
 def broken() -> NoReturn:
@@ -42,7 +43,20 @@ def test_an_exception_without_a_text_is_described_by_its_kind() -> None:
     assert len(described(ValueError("x" * 1000))) < 250
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit])
+def test_what_is_not_wanted_is_given_up_where_it_was_asked_for_only() -> None:
+    check_wanted()
+    with given_up_if(lambda: True):
+        with given_up_if(lambda: False):
+            check_wanted()
+        other = threading.Thread(target=check_wanted)
+        other.start()
+        other.join()
+        with pytest.raises(Superseded):
+            Guard().call(Part.RULE, "slow", check_wanted, lambda _: None)
+    check_wanted()
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit, Superseded])
 def test_the_end_of_the_program_is_not_caught(error: type[BaseException]) -> None:
     def end() -> NoReturn:
         raise error

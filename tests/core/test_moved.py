@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from msgspec.structs import replace
 
+from sdstop.analysis.members import peer_groups
+from sdstop.analysis.members.judged_group import JudgedGroup
 from sdstop.capture.reader import open_recording
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.md.readings import Member
-from sdstop.core.diagnosis import Superseded
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark
+from sdstop.core.guard import Superseded
 from sdstop.core.headline import UNKNOWN
 from sdstop.core.period import Period
 from sdstop.core.replay import Replay
@@ -270,6 +272,30 @@ def test_a_frame_judged_ahead_is_not_judged_again(monkeypatch: pytest.MonkeyPatc
     given._back = None
     with pytest.raises(Superseded):
         given.prepare(60, lambda: True)
+
+
+def test_a_judgement_is_given_up_between_two_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged, judge = list[object](), peer_groups._judge
+
+    def counted(*given: Any) -> JudgedGroup:
+        judged.append(given)
+        return judge(*given)
+
+    monkeypatch.setattr(peer_groups, "_judge", counted)
+    origin, frames = opened("draid-one-dimm")
+    whole = Session(origin, BUILTIN, RULES, timeline=OpenedTimeline(frames)).look(len(frames) - 1).judgement
+    groups = len(judged)
+    assert groups > 1
+    judged.clear()
+    session = Session(origin, BUILTIN, RULES, timeline=OpenedTimeline(frames))
+    with pytest.raises(Superseded):
+        session.look(len(frames) - 1, lambda: bool(judged))
+    assert len(judged) == 1
+    assert not session.guard.counts, "it is no fault of a rule"
+    again = session.look(len(frames) - 1).judgement
+    assert again.findings == whole.findings
+    assert set(again.ruled_out) == set(whole.ruled_out)
+    assert set(again.unchecked) == set(whole.unchecked)
 
 
 def test_every_rule_can_be_glanced_at(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,6 +52,7 @@ from sdstop.analysis.members.unjudged import (
 from sdstop.collectors.block.readings import BlockDevice
 from sdstop.collectors.md.readings import Array
 from sdstop.core.averages import median
+from sdstop.core.guard import check_wanted
 from sdstop.core.history import Moment, Window
 from sdstop.core.joins import GroupKind
 from sdstop.core.peer_group import PeerGroup
@@ -71,7 +72,10 @@ _UNTIMED = frozenset({GroupKind.SLAVES})
 
 
 def judged_groups(window: Window, limits: Mapping[str, float]) -> Sequence[JudgedGroup]:
-    """Judge every peer group of the window under these limits; rules with the same limits share the work."""
+    """Judge every peer group of the window under these limits; rules with the same limits share the work.
+
+    Raises Superseded between two groups if the judgement is not wanted any more.
+    """
     chosen = _chosen(limits)
     return window.once(("peer groups", chosen), lambda: list(_judged(window, chosen)))
 
@@ -114,6 +118,7 @@ def _judged(window: Window, limits: StripeLimits) -> Iterator[JudgedGroup]:
                 continue
         else:
             owned.update(layout.names)
+        check_wanted()
         yield _judge(window, group, layout, limits)
     if not window.rows(BlockDevice) and not owned:
         for names in inferred(window):
