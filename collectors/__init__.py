@@ -14,6 +14,7 @@ SOURCES = (
     "system.processes",
     "system.tasks",
     "system.reports",
+    "system.mpstat",
     "system.units",
     "system.kernel_limits",
     "block.diskstats",
