@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from sdstop.core.collector import Collector, Need
 from sdstop.core.expression import expression
-from sdstop.core.host import Absent, Denied, Host, Malformed
+from sdstop.core.host import Absent, Denied, Host, Malformed, again
 from sdstop.core.model import Reading
 from sdstop.core.text import is_whole
 from sdstop.readings.iosize import RequestSizes, cumulative
@@ -138,7 +138,7 @@ def read(host: Host) -> Iterable[Reading]:
         try:
             texts[counter, path] = host.text(path)
         except (Absent, Denied) as error:
-            why = error
+            why = again(error)
     if not texts:
         raise _nobody_counts(host, why)
     return _rows(texts, host.text(DISKSTATS))
@@ -172,7 +172,7 @@ def _rows(texts: Mapping[tuple[str, str], str], diskstats: str) -> Iterator[Read
 def _nobody_counts(host: Host, why: Absent | Denied | None) -> Absent:
     """Return the reason for missing counts, which is not an error: counting runs only on request."""
     if isinstance(why, Absent) and not why.recorded:
-        return why
+        return again(why)
     files = host.names(EVENTS)
     if files and "hist" not in files:
         return Absent(EVENTS, "kernel lacks CONFIG_HIST_TRIGGERS")

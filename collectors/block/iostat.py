@@ -11,7 +11,7 @@ from sdstop.core.collector import SLOW, Collector, Interval, Need
 from sdstop.core.evidence import slug
 from sdstop.core.expression import expression
 from sdstop.core.form import Form, Several
-from sdstop.core.host import Absent, Host, Malformed
+from sdstop.core.host import Absent, Host, Malformed, again
 from sdstop.core.model import Reading
 from sdstop.core.text import added
 from sdstop.readings import cpu, service
@@ -190,7 +190,7 @@ def read(host: Host) -> Iterable[Reading]:
             text = host.recorded_output(command).text
             report, seconds = newest(printed(text), command)
         except (Absent, Malformed) as error:
-            problem = error
+            problem = again(error)
             continue
         rows = [
             (activity_of(device, row, origin), served(device, row, origin, seconds)) for device, row in report.items()
@@ -202,7 +202,7 @@ def read(host: Host) -> Iterable[Reading]:
             if each is not None:
                 found.setdefault(each.device, (activity, each))
     if not found:
-        raise problem
+        raise again(problem)
     return [*(row for pair in found.values() for row in pair if row is not None), *filter(None, [processors])]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop.core.collector import SLOW, Collector, Need
-from sdstop.core.host import Absent, Host, TimedOut, Unreadable
+from sdstop.core.host import Absent, Host, TimedOut, Unreadable, again
 from sdstop.core.model import Reading
 from sdstop.core.retention import lines_of, mount_table
 from sdstop.readings.device_names import FSTAB, DevicePath, unstable
@@ -78,12 +78,12 @@ def read(host: Host) -> Iterator[Reading]:
         except Unreadable as error:
             if not isinstance(error, Absent):
                 raise
-            absent = absent or error
+            absent = absent or again(error)
             continue
         found += 1
         yield from parse_fstab(text) if file == FSTAB else parse_mdadm(text, file)
     if not found and absent is not None:
-        raise absent
+        raise again(absent)
 
 
 DEVICE_NAMES = Collector(

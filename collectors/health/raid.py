@@ -14,7 +14,7 @@ from sdstop.collectors.health import arcconf, broadcom, megacli, sasircu, ssacli
 from sdstop.collectors.health.raid_readings import RaidController, RaidDisk, RaidVolume
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.evidence import command_key
-from sdstop.core.host import Absent, Denied, Host, TimedOut, Unreadable
+from sdstop.core.host import Absent, Denied, Host, TimedOut, Unreadable, again
 from sdstop.core.model import Reading
 
 DRIVERS = "/sys/bus/pci/drivers"
@@ -55,9 +55,9 @@ def read(host: Host) -> Iterable[Reading]:
                 key = type(row), str(getattr(row, row.__struct_fields__[0]))
                 rows[key] = _better(rows.get(key), row)
         except Absent as error:
-            absent = error if absent is None or not error.recorded else absent
+            absent = again(error) if absent is None or not error.recorded else absent
     if not rows and absent is not None:
-        raise absent
+        raise again(absent)
     return list(rows.values())
 
 

@@ -35,7 +35,7 @@ from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.expression import expression
 from sdstop.core.form import Form, Several
-from sdstop.core.host import Absent, Denied, Host, TimedOut, Unreadable
+from sdstop.core.host import Absent, Denied, Host, TimedOut, Unreadable, again
 from sdstop.core.model import Reading
 
 HOSTS = "/sys/class/scsi_host"
@@ -150,7 +150,7 @@ def read(host: Host, *, ask: bool = True) -> Iterable[Reading]:
                     rows[disk.device] = unknown(disk.device, SKIPPED, error.detail)
                 else:
                     unrecorded.append(disk.device)
-                absent = absent or error
+                absent = absent or again(error)
     for row in recorded_rows(host, (ASK, ASK_NVME)):
         known = rows.get(row.device)
         if known is None or (known.state != ANSWERED and row.state == ANSWERED):
@@ -162,7 +162,7 @@ def read(host: Host, *, ask: bool = True) -> Iterable[Reading]:
         if row.state == UNREAD:
             host.defect(row.told, f"not understood: {row.reason}", row.device)
     if not rows:
-        raise absent or Absent(BLOCK, "no disk with health data", recorded=bool(host.names(BLOCK)))
+        raise again(absent or Absent(BLOCK, "no disk with health data", recorded=bool(host.names(BLOCK))))
     return [*rows.values(), *(_counts(row) for row in rows.values() if row.state == ANSWERED)]
 
 
@@ -190,12 +190,12 @@ def _asked(host: Host, device: str) -> DiskHealth:
             host.rest(device, REST)
             return unknown(device, SILENT, error.detail, command_key(command))
         except Absent as error:
-            absent = error if absent is None or error.recorded else absent
+            absent = again(error) if absent is None or error.recorded else absent
         except Denied:
             raise
         except Unreadable as error:
             return unknown(device, FAILED, error.detail, command_key(command))
-    raise absent or Absent(device)
+    raise again(absent or Absent(device))
 
 
 _NAMES = expression(

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from sdstop.core.evidence import command_key
 from sdstop.core.expression import expression
-from sdstop.core.host import Failed, Host, Unreadable
+from sdstop.core.host import Failed, Host, Unreadable, again
 
 SOCKETS = ("/proc/net/tcp", "/proc/net/tcp6")
 _ESTABLISHED = "01"
@@ -64,9 +64,9 @@ def listed(host: Host, wanted: Callable[[PortPair], bool]) -> bool:
             if any(map(wanted, established(host.text(path)))):
                 return True
         except Unreadable as error:
-            fault = error if path == SOCKETS[0] else fault
+            fault = again(error) if path == SOCKETS[0] else fault
     if fault is not None:
-        raise fault
+        raise again(fault)
     return False
 
 

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Iterator
 
 from sdstop.collectors.network.peer_readings import TargetExport
 from sdstop.core.collector import SLOW, Collector, Need
-from sdstop.core.host import Absent, Host
+from sdstop.core.host import Absent, Host, again
 from sdstop.core.model import Reading
 
 LIO = "/sys/kernel/config/target/iscsi"
@@ -24,9 +24,9 @@ def read(host: Host) -> Iterable[Reading]:
         try:
             host.entries(folder)
         except Absent as absent:
-            missing.append(absent)
+            missing.append(again(absent))
     if len(missing) > 1:
-        raise missing[0]
+        raise again(missing[0])
     return [*_iscsi(host), *_nvme(host)]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from sdstop.collectors.system.readings import PRESSURES, Pressure
 from sdstop.core.collector import LIVE, Collector, Need
-from sdstop.core.host import Absent, Denied, Host, TimedOut, Unreadable
+from sdstop.core.host import Absent, Denied, Host, TimedOut, Unreadable, again
 from sdstop.core.model import Reading
 from sdstop.core.text import decimal, whole
 
@@ -47,16 +47,14 @@ def read_pressure(host: Host) -> Iterable[Reading]:
         except TimedOut:
             raise
         except Unreadable as error:
-            # Its frames have the refusal: with them, it would be a cycle of garbage each second.
-            error.__cause__ = error.__context__ = None
-            refusal = refusal or error.with_traceback(None)
+            refusal = refusal or again(error)
             continue
         if row is not None:
             rows.append(row)
     if rows:
         return rows
     if isinstance(refusal, Denied) or (isinstance(refusal, Absent) and not refusal.recorded):
-        raise refusal
+        raise again(refusal)
     raise Absent(f"{PRESSURES}/io", "kernel without pressure stall information (boot with psi=1)")
 
 

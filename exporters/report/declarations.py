@@ -234,7 +234,8 @@ def _course(function: Callable[[Host], Any], host: _Nothing) -> NothingFound | N
         if not isinstance(value, tuple) or any(isinstance(row, Struct) for row in value):
             return None
     except Absent as error:
-        own = next((place for place, known in enumerate(host.errors) if known is error), -1)
+        same = (known is not None and vars(known) == vars(error) for known in host.errors)  # sources raise copies
+        own = next((place for place, is_own in enumerate(same) if is_own), -1)
         of = next((place for place, known in enumerate(host.errors) if known and known.detail == error.detail), -1)
         if own < 0 and (not error.key or error.key == "key" or (of < 0 and _DETAIL in error.detail)):
             return None

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.guard import caught
-from sdstop.core.host import Absent, Host, Unreadable
+from sdstop.core.host import Absent, Host, Unreadable, again
 from sdstop.core.later import Later
 
 _COSTLY = frozenset({"run", "answer", "request"})
@@ -142,8 +142,7 @@ class IfPresent:
                     course = untold
                 elif error.recorded is (course is untold) and told != untold:
                     return None  # some of it is recorded
-                errors[place] = error.with_traceback(None)  # its frames have these errors: a cycle of garbage
-                error.__cause__ = error.__context__ = None
+                errors[place] = again(error)
             except Unreadable as error:
                 if isinstance(error, self._passes) and not errors:
                     raise

@@ -10,7 +10,7 @@ import posixpath
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
@@ -53,6 +53,20 @@ class TimedOut(Unreadable):
 
 class Malformed(Exception):  # noqa: N818
     """Raised by parsers for text in an unknown format; the one-line message has the content and location."""
+
+
+E = TypeVar("E", bound=Exception)
+
+
+def again(error: E) -> E:
+    """Return an equal error without frames, to be kept or raised.
+
+    An error has the frames that it went through. If one of them keeps it, this is a cycle of garbage, with all that the
+    frames have: evidence, hosts and tables of a run. So a source keeps a copy of an error, and raises a copy of that.
+    """
+    made = type(error).__new__(type(error), *error.args)
+    made.__dict__.update(error.__dict__)
+    return made
 
 
 class Output(Struct, frozen=True):
