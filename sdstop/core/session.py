@@ -390,7 +390,7 @@ class Session:
         for frame in coming:
             if unwanted():
                 raise Superseded
-            if frame.fresh:  # after a damaged part of a recording: what was known before it may have changed
+            if frame.fresh:  # after a damaged part of a recording: anything known before it may have changed
                 history = self._looking_back(KEEP + spare)
                 replay = Replay(self.collectors, known=self.origin.collectors, guard=self.guard)
             self._add(history, replay, frame)
