@@ -130,7 +130,8 @@ def parse_events(text: str, key: str) -> Iterator[HardwareEvent]:
 
 SENSORS = Form(
     key="cmd:ipmitool sdr",
-    first=r"[^\s|][^|\n]{0,15} *\| (?:-?\d[\d.]* [a-zA-Z]\S[^|\n]*?|0x[0-9a-f]{2}|no reading|disabled|Not Readable) *"
+    first=r"[^\s|][^|\n]{0,15} *\| (?:-?\d[\d.]* (?:degrees [CFK]|Volts|Amps|Watts|RPM|percent|CFM)"
+    r"|0x[0-9a-f]{2}|no reading|disabled|Not Readable) *"
     rf"\| {_CODE} *$"
     rf"|[^\s|][^|\n]{{0,15}} *\| [0-9A-F]{{2}}h \| {_CODE} *\| +\d+\.\d+ *\|"
     rf"|[^\s|][^|\n]{{0,15}} *\| (?:-?\d+\.\d{{3}}|na|0x[0-9a-f]+) *\| (?:\S[^|\n]*?) *\| (?:{_CODE}|0x[0-9a-f]{{4}}) *"

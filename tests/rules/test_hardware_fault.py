@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.collectors.platform.ipmi import parse_events, parse_sensors
+from sdstop.pasted import TextRefused
 from tests.pasted.corpus import findings, judged, rows, ruled_out
 
 NAME = "hardware-fault"
@@ -54,6 +55,12 @@ def test_a_discrete_sensor_whose_state_is_not_shown_is_unchecked() -> None:
     assert ruled_out(session) == set()
     (said,) = [each for each in session.head().judgement.unchecked if each.rule == NAME]
     assert (said.subject, said.calm) == ("PS2 Status", False)
+
+
+def test_a_table_of_somebody_is_no_output_of_ipmitool() -> None:
+    for line in ("backup job | 12 GB | ok", "db1 | 45 ms | cr", "| Fan1 | 0 RPM | cr |"):
+        with pytest.raises(TextRefused):
+            judged(f"{line}\n".encode())
 
 
 AC = "Power Supply AC lost"
