@@ -389,3 +389,23 @@ class KernelLimit(Reading, frozen=True):
     used: Annotated[int, Metric("Used", "Number in use")]
     most: Annotated[int, Metric("Limit", "Largest number", name="sdstop_kernel_limit_max", setting=True)]
     origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
+
+
+class PrintedCpu(Reading, frozen=True):
+    """A processor in recorded output of mpstat, as shares of an interval."""
+
+    family: ClassVar[str] = "printed_cpu"
+    title: ClassVar[str] = "Processors, reported by mpstat"
+    exported: ClassVar[bool] = False
+    rows_of = Source("{origin}", "{needle}")
+
+    cpu: Annotated[str, Label("CPU", "Number of the processor, or all", plain=True)]
+    busy: Annotated[float, Metric("Busy", "Share of time neither idle nor waiting for I/O", "ratio")]
+    irq: Annotated[float, Metric("IRQ", "Share of time in hardware and software interrupts", "ratio")]
+    origin: Annotated[str, Fact("Origin", "Key of its evidence", export=False, names=Name.EVIDENCE)] = ""
+    needle: Annotated[str, Fact("Needle", "Text that marks its line", export=False, names=Name.EVIDENCE)] = ""
+
+    @property
+    def is_mean(self) -> bool:
+        """Whether it is the mean of several intervals: a single one may be a second."""
+        return self.needle.startswith("Average")

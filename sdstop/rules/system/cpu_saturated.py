@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from sdstop.collectors.system.node import spent
-from sdstop.collectors.system.readings import Cpu, CpuActivity
+from sdstop.collectors.system.readings import Cpu, CpuActivity, PrintedCpu
 from sdstop.core import format as human
 from sdstop.core.advice import run
 from sdstop.core.finding import (
@@ -32,6 +32,9 @@ _GRACE = 0.5
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     moments = window.moments(Cpu)
+    if not moments:
+        yield _printed(window, limits)
+        return
     old = [each for each in moments if moments[-1].started - each.started + _GRACE >= limits["seconds"]]
     now, before = moments[-1], (old or moments)[-1 if old else 0]
     seconds = now.started - before.started
@@ -68,7 +71,19 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         )
 
 
-def _filled(shares: Mapping[str, CpuActivity], limits: Limits) -> str | None:
+def _printed(window: Window, limits: Limits) -> Verdict:
+    """Judge the processors of a recorded mpstat, whose interval is over."""
+    shares = {row.cpu: row for row in window.rows(PrintedCpu).values() if row.cpu != _ALL}
+    full = _filled(shares, limits)
+    if full is not None:
+        return _interrupts(window, full, shares, None, limits)
+    if len(shares) < 2:
+        return Unchecked("mpstat without -P ALL: interrupts of one processor unknown", SUBJECT, calm=True)
+    most = max(each.irq for each in shares.values())
+    return RuledOut(SUBJECT, f"interrupts take at most {human.percent(most)}% of one of {len(shares)}")
+
+
+def _filled(shares: Mapping[str, CpuActivity | PrintedCpu], limits: Limits) -> str | None:
     """Return the processor that interrupts fill while the others have time, None if there is none."""
     if len(shares) < 2:
         return None
@@ -76,16 +91,20 @@ def _filled(shares: Mapping[str, CpuActivity], limits: Limits) -> str | None:
     return worst.cpu if worst.irq >= limits["interrupts"] and _others(shares, worst.cpu) <= limits["others"] else None
 
 
-def _others(shares: Mapping[str, CpuActivity], cpu: str) -> float:
+def _others(shares: Mapping[str, CpuActivity | PrintedCpu], cpu: str) -> float:
     """Return the mean busy time of the other processors."""
     return added(each.busy for name, each in shares.items() if name != cpu) / (len(shares) - 1)
 
 
-def _interrupts(window: Window, cpu: str, shares: Mapping[str, CpuActivity], seconds: float, limits: Limits) -> Finding:
+def _interrupts(
+    window: Window, cpu: str, shares: Mapping[str, CpuActivity | PrintedCpu], seconds: float | None, limits: Limits
+) -> Finding:
     own, others = shares[cpu], _others(shares, cpu)
-    row = window.get(Cpu, cpu)
+    row = own if isinstance(own, PrintedCpu) else window.get(Cpu, cpu)
+    field = "" if isinstance(own, PrintedCpu) else "softirq"
+    is_short = isinstance(own, PrintedCpu) and not own.is_mean
     return Finding(
-        severity=Severity.WARNING,
+        severity=Severity.INFO if is_short else Severity.WARNING,
         subject=f"cpu{cpu}",
         title=f"INTERRUPTS FILL CPU {cpu}",
         cause=f"Interrupts take {human.percent(own.irq)}% of CPU {cpu}; the others are {human.percent(others)}% busy.",
@@ -96,7 +115,7 @@ def _interrupts(window: Window, cpu: str, shares: Mapping[str, CpuActivity], sec
             Value("cpus", "processors", len(shares)),
             Value("seconds", "measured for", seconds, "seconds"),
         ),
-        evidence=cites(window.cite(row, "softirq") if row is not None else None),
+        evidence=cites(window.cite(row, field) if row is not None else None),
         advice=(
             "Spread the queues of the card over the processors.",
             run("cat", "/proc/interrupts", note="the interrupts of this processor"),
@@ -143,6 +162,7 @@ CPU_SATURATED = Rule(
         Threshold("busy", 0.95, "share of time in which all processors are busy", "ratio"),
         Threshold("seconds", 20.0, "time over which it is measured", "seconds"),
     ),
+    instead=(PrintedCpu,),
     covers=(),
     view="host",
     explains=("frames-dropped",),
