@@ -113,6 +113,7 @@ SOURCES = (
     "filesystems.scrubs",
     "filesystems.quotas",
     "filesystems.chunks",
+    "filesystems.checks",
     "platform.ipmi",
     "platform.ses",
     "filesystems.nfs",

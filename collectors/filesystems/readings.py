@@ -278,3 +278,25 @@ class NfsRequests(Reading, frozen=True):
     errors: Annotated[int | None, Metric("Errors", "Requests that ended with an error", kind=_COUNTER, detail=True)] = (
         None
     )
+
+
+class FilesystemCheck(Reading, frozen=True, kw_only=True):
+    """A check of a file system by e2fsck or xfs_repair, as its output shows it.
+
+    `state`: clean (checked in whole, no error), errors (left in place), repaired, flag (marked clean, not checked),
+    mounted or dirty log (errors can be those of writes in flight), not opened, unknown (cut off, or not understood).
+    """
+
+    family: ClassVar[str] = "filesystem_check"
+    title: ClassVar[str] = "Checks of file systems"
+    rows_of = (Source("{told}", "{needle}"), Source("{told}"))
+    things: ClassVar = {"device": Identity(None, Naming.LINK, "{device:dev}")}
+
+    device: Annotated[str, Label("Device", "Path of the device", names=Name.DEVICE)]
+    tool: Annotated[str, Fact("Tool", "e2fsck or xfs_repair", plain=True)]
+    state: Annotated[
+        str, State("State", "Check: clean, errors, repaired, flag, mounted, dirty log, not opened, unknown")
+    ]
+    problems: Annotated[int, Metric("Problems", "Problems that were printed and left", export=False)] = 0
+    told: Annotated[str, Fact("Evidence", "Key of the evidence", export=False, names=Name.EVIDENCE)]
+    needle: Annotated[str, Fact("Line", "Marks it in the output", export=False, names=Name.EVIDENCE)] = ""

@@ -343,8 +343,11 @@ class Session:
         replay = self._moved(history, index)
         if replay is None:
             replay = Replay(self.collectors, known=self.origin.collectors, guard=self.guard)
-            for frame in self.timeline.recall(index - 1, index + 1):
-                self._add(history, replay, frame)
+            first, second = self.timeline.recall(index - 1, index + 1)
+            if second.fresh:
+                return None
+            self._add(history, replay, first)
+            self._add(history, replay, second)
         return history.window_at(self.timeline.frames[index].number, KEEP, evidence)
 
     def _looking_back(self, seconds: float) -> History:
@@ -387,6 +390,9 @@ class Session:
         for frame in coming:
             if unwanted():
                 raise Superseded
+            if frame.fresh:  # after a damaged part of a recording: anything known before it may have changed
+                history = self._looking_back(KEEP + spare)
+                replay = Replay(self.collectors, known=self.origin.collectors, guard=self.guard)
             self._add(history, replay, frame)
         self._back = replay, history
         for look in tuple(self._looks):  # those of another place hold the samples of a minute each
@@ -421,7 +427,10 @@ class Session:
         for at in ahead:
             if unwanted():
                 raise Superseded
-            self._add(history, replay, read(at))
+            frame = read(at)
+            if frame.fresh:
+                return None
+            self._add(history, replay, frame)
         return history.window_at(number, KEEP, evidence)
 
     def _before(self, index: int, seconds: float) -> int:

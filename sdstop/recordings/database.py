@@ -379,6 +379,9 @@ class Recording:
             for key, number in newest:
                 by_block.setdefault(number, []).append(original_text(_text(key)))
         for number, keys in sorted(by_block.items()):
+            for key in keys:  # that of the base is older, also if this block is damaged
+                known.pop(key, None)
+                marks.pop(key.removeprefix(RAN), None) if key.startswith(RAN) else None
             opened = self._block(number)
             if opened is not None:
                 self._take(opened, number, keys, known, marks)

@@ -108,7 +108,8 @@ class StoredTimeline(Timeline):
         place = self._clock.place(at)
         taken, monotonic = self._clock.moments(place)
         within = at - self._clock.starts[place]
-        return Frame(at + 1, taken[within], monotonic[within], fresh=self._is_fresh(at))
+        begins = self._is_fresh(at) or (index > 0 and self._is_doubtful(at))
+        return Frame(at + 1, taken[within], monotonic[within], fresh=begins)
 
     def frame(self, index: int) -> Frame:
         """Return a frame; the first of the timeline, or of a further run, has all that was known at its time.

@@ -262,6 +262,18 @@ def test_what_may_have_changed_in_a_damaged_part_is_not_known_after_it(tmp_path:
     assert [timeline.frame(index).fresh for index in range(len(timeline))].count(True) == 1
     again = Session(ORIGIN, (), (), timeline=timeline)
     assert again.look(140).host.evidence("/sys/state") is None
+    for order in ((140, 70, 20, 65, 130), (20, 21, 65, 66, 140), (61, 62, 63, 100)):
+        looking = Session(ORIGIN, (), (), timeline=all_of(path))
+        for index in order:
+            window = looking.look(index).window
+            looking._lasted = 1.0
+            looking.glance(index + 1)
+            assert looking._back is not None
+            known = looking._back[0].host
+            if not 31 <= index <= 61:  # the damaged block, whose moments are in doubt
+                assert (known.evidence("/sys/state") is None) is (index > 61), f"{order}, at {index}"
+            assert known.evidence("/sys/still") is not None
+            assert window.now.number == index + 1
     done = run("unpack", str(path), str(tmp_path / "c"))
     assert f"block {number} is damaged" in done.stderr
     _, kept = open_capture(tmp_path / "c")
@@ -270,6 +282,26 @@ def test_what_may_have_changed_in_a_damaged_part_is_not_known_after_it(tmp_path:
     assert len(kept) < 150
     assert held.head().host.evidence("/sys/state") is None
     assert held.head().host.evidence("/sys/still") is not None
+
+
+def test_a_change_in_a_damaged_part_does_not_bring_back_what_was_known_before_the_oldest_frame(tmp_path: Path) -> None:
+    path = tmp_path / "r"
+    with RecordingWriter(path, ORIGIN, RecordingLimits(120.0)) as writer:
+        for frame in frames(range(300), START, 1000.0, Evidence("/sys/state", data=b"good\n"), Evidence("/sys/still")):
+            more = (Evidence("/sys/state", data=b"bad\n"),) if frame.number == 230 else ()
+            writer.add(replace(frame, evidence=(*frame.evidence, *more)))
+    store = sqlite3.connect(path)
+    (number,) = store.execute("SELECT max(id) FROM block WHERE first <= ?", (START + 229,)).fetchone()
+    (oldest,) = store.execute("SELECT min(id) FROM block").fetchone()
+    assert 1 < oldest < number, "the first version is that of the base"
+    store.execute("UPDATE block SET data = x'00' WHERE id = ?", (number,))
+    store.commit()
+    store.close()
+    timeline = all_of(path)
+    (before,), (after,) = timeline.recall(1, 2), timeline.recall(len(timeline) - 1, len(timeline))
+    assert {"/sys/state", "/sys/still"} <= {item.key for item in before.evidence}
+    assert "/sys/still" in {item.key for item in after.evidence}
+    assert "/sys/state" not in {item.key for item in after.evidence}
 
 
 def test_a_moment_that_is_left_early_is_not_called_judged() -> None:

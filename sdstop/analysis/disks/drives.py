@@ -294,13 +294,21 @@ def queue_extent(window: Window, group: str, names: Sequence[str]) -> tuple[floa
     most, total, count = 0.0, 0.0, 0
     for moment in moments(window):
         known: dict[str, tuple[float, float, int]] = moment.memo.setdefault("queue extents", {})
-        if group not in known:
-            found = [queue for name in names if (queue := _queue(moment, name)) is not None]
-            known[group] = (max(found, default=0.0), sum(found), len(found))
-        most = max(most, known[group][0])
-        total += known[group][1]
-        count += known[group][2]
+        extent = known.get(group)
+        if extent is None:
+            found = [queue for queue in _queues_of(moment, names) if queue is not None]
+            extent = known[group] = max(found, default=0.0), sum(found), len(found)
+        most = max(most, extent[0])
+        total += extent[1]
+        count += extent[2]
     return most, total / count if count else 0.0
+
+
+def _queues_of(moment: Moment[DiskActivity], names: Sequence[str]) -> Sequence[float | None]:
+    """Return the queues of devices in a run; those of many are picked at once, and not kept one by one."""
+    rows = cast("Rows", moment.rows)
+    pick = rows.pick(tuple(names)) if isinstance(rows, Columns) else None
+    return [_queue(moment, name) for name in names] if pick is None else pick(cast("Columns", rows).column("queue"))
 
 
 class DiskTotals(Struct, frozen=True):

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from sdstop.analysis.space.filesystem_state import FilesystemState, filesystem_states
 from sdstop.analysis.tasks.kernel_log import RECENT, amounts, gap_in, is_recent, numbers, quoted, silence, since_last
-from sdstop.collectors.filesystems.readings import BtrfsErrors, BtrfsScrub, Ext4Errors
+from sdstop.collectors.filesystems.readings import BtrfsErrors, BtrfsScrub, Ext4Errors, FilesystemCheck
 from sdstop.collectors.kernel.readings import KernelComplaint, KernelLog
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
@@ -24,6 +24,7 @@ from sdstop.core.finding import (
     Covers,
     Damage,
     Finding,
+    Gap,
     Limits,
     Rule,
     RuledOut,
@@ -65,6 +66,8 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     yield from _numbers_of_several(states, btrfs)
     for scrub in window.rows(BtrfsScrub).values():
         yield _of_scrub(window, scrub)
+    for check in window.rows(FilesystemCheck).values():
+        yield _of_check(window, check)
 
 
 def _is_clean(row: BtrfsScrub) -> bool:
@@ -105,6 +108,42 @@ def _of_scrub(window: Window, row: BtrfsScrub) -> Verdict:
         damage=Damage.DATA,
         standing=True,
     )  # fmt: skip
+
+
+_UNSURE = {
+    "flag": "marked clean, not checked: e2fsck -f -n",
+    "mounted": "checked while mounted: errors can be writes in flight",
+    "dirty log": "checked without its log: errors can be those of the log",
+    "not opened": "the file system could not be opened",
+    "repaired": "errors were repaired; another check shows whether any are left",
+}
+
+
+def _of_check(window: Window, row: FilesystemCheck) -> Verdict:
+    """Judge a check that changed nothing; only one of an unmounted file system counts."""
+    if row.state == "clean":
+        return RuledOut(row.device, f"0 errors in a check by {row.tool}")
+    if row.state != "errors":
+        said = _UNSURE.get(row.state, f"output of {row.tool} not understood, or cut off")
+        return Unchecked(said, row.device, gap=Gap.FAULTY)
+    return Finding(
+        severity=Severity.CRITICAL,
+        subject=row.device,
+        title="FILE SYSTEM DAMAGED",
+        cause=f"A check by {row.tool} found errors and left them.",
+        impact="Files can be lost, and the kernel can shut the file system down.",
+        values=(Value("problems", "problems printed", row.problems, "", above=0 if row.problems else None),),
+        evidence=cites(window.cite(row)),
+        advice=(
+            "Copy the data, look for a failing disk; then repair it unmounted.",
+            run("e2fsck", "-f", *operands(row.device))
+            if row.tool == "e2fsck"
+            else run("xfs_repair", *operands(row.device)),
+        ),
+        refuted_by="a check of the unmounted file system without errors",
+        damage=Damage.DATA,
+        standing=True,
+    )
 
 
 def _numbers_of_several(states: object, btrfs: dict[str, list[BtrfsErrors]]) -> Iterator[Verdict]:
@@ -261,7 +300,7 @@ def _advice(name: str, ext4: Ext4Errors | None, btrfs: Sequence[BtrfsErrors]) ->
 
 FILESYSTEM_ERRORS = Rule(
     "filesystem-errors",
-    "file systems with errors in ext4's or btrfs's counters, in a scrub, or in the kernel's log",
+    "file systems with errors in ext4's or btrfs's counters, in a scrub or check, or in the kernel's log",
     Severity.CRITICAL,
     _check,
     (Ext4Errors,),
@@ -269,7 +308,7 @@ FILESYSTEM_ERRORS = Rule(
         RECENT,
         Threshold("many", 10.0, "errors of a btrfs device that matter without new ones, although a scrub left none"),
     ),
-    instead=(BtrfsErrors, BtrfsScrub, KernelLog),
+    instead=(BtrfsErrors, BtrfsScrub, FilesystemCheck, KernelLog),
     covers=(
         Covers(Ext4Errors),
         Covers(BtrfsErrors, subject="{subject}"),
