@@ -174,8 +174,11 @@ def read(host: Host) -> Iterator[NfsMount | NfsRequests]:
     except Absent as error:
         if error.recorded:  # pasted text has the counters alone
             raise
-    found = list(parse(host.text(MOUNTSTATS)))
+    text = host.text(MOUNTSTATS)
+    found = list(parse(text))
     if not found:
+        if text.strip() and not any(_MOUNT.fullmatch(line.strip()) for line in text.splitlines()):
+            raise Malformed(f"{MOUNTSTATS}: no mount in {text[:40]!r}")
         raise Absent(MOUNTSTATS, "no NFS mount")
     yield from found
 

@@ -99,4 +99,8 @@ def test_a_node_without_a_client_is_not_asked_for_its_mounts() -> None:
         list(NFS.read(EvidenceHost([without, Evidence(MOUNTSTATS, data=TEXT.encode())])))
     with pytest.raises(Absent, match="no NFS mount"):
         list(NFS.read(EvidenceHost.of({MOUNTSTATS: "device proc mounted on /proc with fstype proc\n"})))
+    with pytest.raises(Absent, match="no NFS mount"):
+        list(NFS.read(EvidenceHost.of({MOUNTSTATS: ""})))  # nothing is kept of other mounts
+    with pytest.raises(Malformed, match="no mount"):
+        list(NFS.read(EvidenceHost.of({MOUNTSTATS: "garbage\n"})))
     assert len(list(NFS.read(EvidenceHost.of({MOUNTSTATS: TEXT})))) == 5

@@ -476,3 +476,34 @@ def test_an_array_that_is_written_passes_through_the_state_now_and_then() -> Non
     states = ["write-pending" if t % 4 else "active" for t in range(40)]
     shown = [(float(t), Node(slots="UUUU", action="idle", state=state).files()) for t, state in enumerate(states)]
     assert Judged(COLLECTORS, [ARRAY_DEGRADED], shown).ruled_out("md0").summary == "all 4 members in sync"
+
+
+@pytest.mark.parametrize(
+    ("flags", "disks", "said"),
+    [
+        ({"sdc": ""}, "abc", "sdc: taken out, its disk is there"),
+        ({"sdc": ""}, "ab", "sdc: its disk is gone"),
+        ({"sdc": "(F)"}, "abc", "sdc: failed"),
+        ({"sdc": "(F)"}, "ab", "sdc: its disk is gone"),
+        ({"sdc": ""}, "", "sdc: taken out"),
+    ],
+)
+def test_a_member_that_was_pulled_and_one_that_was_taken_out_are_told_apart(
+    flags: dict[str, str], disks: str, said: str
+) -> None:
+    def shown(node: Node, letters: str) -> dict[str, str]:
+        names = [f"sd{letter}" for letter in letters]
+        counters = "".join(f"   8  {16 * at} {name} 1 0 8 1 1 0 8 1 0 1 1\n" for at, name in enumerate(names))
+        blocks = {f"/sys/block/{name}/dev": f"8:{16 * at}\n" for at, name in enumerate(names)}
+        return node.files() | (
+            {"/proc/diskstats": counters, "list:/sys/block": "\n".join(names), **blocks} if names else {}
+        )
+
+    whole, hurt = Node(slots="UUU", action="idle"), Node(slots="UU_", action="idle", flags=flags)
+    frames = [(0.0, shown(whole, "abc" if disks else "")), *((float(at), shown(hurt, disks)) for at in (1, 2, 3))]
+    finding = Judged((*COLLECTORS, BLOCKDEV, DISKSTATS), [ARRAY_DEGRADED], frames).finding("md0")
+    assert value(finding, "lost") == said
+
+
+def test_a_member_that_was_lost_before_is_not_dated() -> None:
+    assert value(degraded(slots="UU_"), "lost") is None

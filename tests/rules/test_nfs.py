@@ -124,6 +124,13 @@ def test_a_check_of_some_seconds_shows_a_sign() -> None:
     judged(lambda _: 0.9, seconds=7).ruled_out(HOME, "nfs-slow")
 
 
+def test_samples_a_little_late_are_enough() -> None:
+    assert (
+        judged(lambda second: 150.0 if second > 33 else 0.8, every=11, seconds=66).finding(HOME, "nfs-slow").severity
+        is Severity.WARNING
+    )
+
+
 def test_samples_of_an_exporter_at_rest_are_enough() -> None:
     assert slowed(judged(lambda second: 150.0 if second > 30 else 0.8, every=10).finding(HOME, "nfs-slow")) == (
         Severity.WARNING, "NFS SLOW: 0.80 to 150 ms",

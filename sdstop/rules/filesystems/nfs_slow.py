@@ -101,7 +101,8 @@ _Moments = Sequence[Moment[NfsRequests]]
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     moments = window.moments(NfsRequests)
-    last = [moment for moment in moments if moment.started >= moments[-1].started - AFTER - 0.5]
+    old = [at for at, moment in enumerate(moments) if moment.started <= moments[-1].started - AFTER + 0.5]
+    last = moments[old[-1] if old else 0 :]
     for mount in window.rows(NfsMount).values():
         seconds = last[-1].started - last[0].started if last else 0.0
         if seconds < SIGN:

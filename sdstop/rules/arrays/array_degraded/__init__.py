@@ -222,6 +222,7 @@ def _degraded(window: Window, array: Array, missing: int) -> Finding:
             Value("spares", "spares", array.spares),
             Value("failed", "failed members still listed", array.failed),
             Value("action", "md action", array.action),
+            Value("lost", "lost while watched", _lost(window, name, members)),
         ),
         evidence=cites(
             window.cite(array),
@@ -234,6 +235,35 @@ def _degraded(window: Window, array: Array, missing: int) -> Finding:
         refuted_by=f"degraded = 0 for {name}, and every slot U in /proc/mdstat",
         damage=Damage.DATA if left is not None and left < 0 else None,
     )
+
+
+def _lost(window: Window, name: str, members: Sequence[Member]) -> str | None:
+    """Return which members were in sync in an earlier sample and are not, and whether the node still has the disks.
+
+    A disk that was pulled or died is gone; one that was taken out by a command, or that md failed, is there.
+    """
+    before = {
+        row.device
+        for moment in window.moments(Member)
+        for row in moment.rows.values()
+        if row.array == name and row.state == "in_sync"
+    }
+    lost = sorted(before - {row.device for row in members if row.state == "in_sync"})
+    if not lost:
+        return None
+    devices = window.rows(BlockDevice)
+    away = gone(window, lost, [*map(str, devices)])
+    listed = {row.device for row in members}
+    words = [f"{device}: {_fate(device in away, device in listed, device in devices)}" for device in lost]
+    return human.listed(words, 3, 160)
+
+
+def _fate(away: bool, listed: bool, there: bool) -> str:  # noqa: FBT001
+    if away:
+        return "its disk is gone"
+    if listed:
+        return "failed"
+    return "taken out, its disk is there" if there else "taken out"
 
 
 def _doing(array: Array, known: RebuildAnalysis | None) -> tuple[str, bool]:
