@@ -133,7 +133,8 @@ def _recorded(options: argparse.Namespace, config: Config, collectors: Sequence[
     watches = []
     for origin, frames in found:
         kept = credentials.frames(Retention(BUILTIN).frames(frames))  # captures may contain credentials
-        whole, kept = unrolled(origin, kept, BUILTIN)
+        clean = replace(origin, blocks=credentials.blocks(origin.blocks))
+        whole, kept = unrolled(clean, kept, BUILTIN)
         whole, policy = _with_policy(whole, config)
         watches.append(Watch(whole, collectors, policy, interval, recorded=OpenedTimeline(kept)))
     watches[0].nodes = tuple(watches[1:])

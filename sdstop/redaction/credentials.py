@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from msgspec.structs import replace
 
-from sdstop.core.evidence import Evidence, Frame, Outcome
+from sdstop.core.evidence import Evidence, Frame, Outcome, TextBlock
 from sdstop.core.expression import expression
 
 REMOVED = "removed"
@@ -86,6 +86,10 @@ _LOGIN = expression(r"http(?:-slug)?:[A-Z]+[ _]\S*(?:login|logout|auth|token|ses
 _KERNEL = ("/sys/", "/proc/", "link:", "list:")
 _TEXTS = ("/cmdline", "/environ", "/mounts", "/mountinfo")
 TOLD = "a credential: never kept"
+_OPTION = expression(
+    r"((?:^|\s)--?[\w-]*key[= ]|\b\w*key=|\biscsiadm\b.*?\s(?:-v|--value)[= ]?)(?!-)[^\s\"']+", re.IGNORECASE
+)
+"""Keys as options: `--key=x`, `securitykey=x`. Any value that iscsiadm sets may be a password."""
 
 
 def without(text: str) -> str:
@@ -95,6 +99,18 @@ def without(text: str) -> str:
     if "\\" in text:
         return "".join(_line(part) for part in _LINES.split(text))
     return _line(text)
+
+
+def command(key: str) -> str:
+    """Return the key of a command, of its file or of an exchange with every credential replaced."""
+    if key.startswith(("cmd:", "slug:")):
+        key = _OPTION.sub(rf"\1{REMOVED}", key)
+    return without(key) if key.startswith(("cmd:", "slug:", "http", "answer:")) else key
+
+
+def blocks(given: Iterable[TextBlock]) -> tuple[TextBlock, ...]:
+    """Return the blocks of a pasted text without credentials; `frames` gives their evidence the same keys."""
+    return tuple(replace(block, key=command(block.key), first=without(block.first)) for block in given)
 
 
 def _line(text: str) -> str:
@@ -130,7 +146,7 @@ def _decoded(found: re.Match[str]) -> str:
 
 def removed(item: Evidence) -> Evidence:
     """Return evidence without credentials; evidence that is only a credential gets the outcome DENIED."""
-    key = without(item.key) if item.key.startswith(("cmd:", "slug:", "http", "answer:")) else item.key
+    key = command(item.key)
     if _is_secret(item.key) or _LOGIN.match(item.key):
         return replace(item, key=key, outcome=Outcome.DENIED, data=b"", stderr=b"", detail=TOLD)
     data, stderr, detail = _bytes(item.data), _bytes(item.stderr), _detail(item.detail)

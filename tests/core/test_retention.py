@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tarfile
@@ -224,3 +225,43 @@ def test_what_no_collector_reads_is_not_kept() -> None:
     ):
         made = retention.evidence(Evidence(key, data=b"xaver", stderr=b"xaver"))
         assert (made.data, made.stderr, made.outcome) == (b"", b"", Outcome.DENIED)
+
+
+MDSTAT = """Personalities : [raid1]
+md0 : active raid1 sdb1[1] sda1[0]
+      1000 blocks super 1.2 [2/2] [UU]
+
+unused devices: <none>
+"""
+TYPED = (
+    *(form for form in passwords.FORMS if form[0] != "fio"),
+    ("scli", "--query_all_sds", "--mdm_password", WORD), ("ceph", "-s", f"--key={WORD}"), (f"password={WORD}",),
+    ("storcli", "/c0", "set", f"securitykey={WORD}"),
+    ("iscsiadm", "-m", "node", "-o", "update", "-n", "node.session.auth.password", f"-v{WORD}"),
+    ("pcs", "stonith", "create", "f", "fence_ipmilan", "username=a", f"password={NUMBER}"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("words", [["report"], ["report", "--format", "json"], ["check"], ["doctor"]])
+def test_no_password_that_somebody_typed_before_an_output(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    """The commands of a pasted text are the keys of its evidence, and stand in every list of it."""
+    text = tmp_path / "pasted.txt"
+    prompt = "root@n1:~# "
+    text.write_text("".join(f"{prompt}{shlex.join(form)}\nany: output\n" for form in TYPED)
+                    + f"{prompt}scli --query_all --mdm_password {WORD}; cat /proc/mdstat\n{MDSTAT}"
+                    + f"{prompt}cat /proc/mdstat\n{MDSTAT}password: {WORD}\n")  # fmt: skip
+    execute([*words, "--from", str(text)])
+    said = capsys.readouterr()
+    assert passwords.left((said.out + said.err).encode()) == []
+    assert "removed" in said.out
+
+
+def test_a_capture_of_a_pasted_text_has_no_password_that_was_typed(tmp_path: Path) -> None:
+    text = tmp_path / "pasted.txt"
+    text.write_text("".join(f"root@n1:~# {shlex.join(form)}\nany: output\n" for form in TYPED))
+    assert execute(["capture", "--from", str(text), "-o", str(tmp_path / "made")]) == 0
+    files = [path for path in (tmp_path / "made").rglob("*") if path.is_file()]
+    assert len(files) > 3
+    assert {path: found for path in files if (found := passwords.left(str(path).encode() + path.read_bytes()))} == {}
