@@ -349,6 +349,7 @@ class BlockedTasks(Reading, frozen=True):
     listed: Annotated[
         str | None, Fact("List", "Evidence, if a list of ps or top", export=False, names=Name.EVIDENCE)
     ] = None
+    threads: Annotated[bool, Fact("Threads", "Whether threads were counted, not processes alone", export=False)] = True
 
 
 class FailedUnit(Reading, frozen=True):

@@ -260,7 +260,7 @@ def _read(host: Host) -> Iterator[Reading]:
         yield _free(output)
     yield from _processors(host)
     listed: dict[int, BlockedTask] = {}
-    whole_list, shown = False, ""
+    whole_list, threads, shown = False, False, ""
     for form in (TOP, PS):
         for output in outputs(host, form):
             try:
@@ -271,8 +271,9 @@ def _read(host: Host) -> Iterator[Reading]:
             shown = output.key
             counted = (form is PS and _is_every(output)) or count >= (_total(output.text) or count + 1)
             whole_list = whole_list or (clear and counted)
+            threads = threads or (clear and counted and _has_threads(output))
     if listed or whole_list:  # a screen of top without any shows nothing about the others
-        yield BlockedTasks(len(listed), listed=shown)
+        yield BlockedTasks(len(listed), listed=shown, threads=threads)
         yield from listed.values()
 
 
@@ -284,6 +285,22 @@ def _total(text: str) -> int | None:
 def _is_every(output: FormOutput) -> bool:
     """Return whether ps was asked for all processes."""
     return any(re.fullmatch(r"-?\w*[aA]\w*x\w*|-\w*[eA]\w*|-\w*e\w*", word) for word in output.words[:1])
+
+
+def _has_threads(output: FormOutput) -> bool:
+    """Return whether a list of ps or top has threads: the state of a process is that of its first one alone."""
+    options = output.words[:1] + [word for word in output.words[1:] if word.startswith("-")]
+    asked = any(re.fullmatch(r"-[A-Za-z]*[LTHm][A-Za-z]*|[a-zA-Z]*[Hm][a-zA-Z]*", word) for word in options)
+    return (
+        asked
+        or any(name in _THREADS for line in output.text.splitlines() for name in _heading_of(line))
+        or (re.search(r"(?m)^Threads: *\d+ total", output.text) is not None)
+    )
+
+
+def _heading_of(line: str) -> Sequence[str]:
+    words = line.split()
+    return words if _is_heading(words) else ()
 
 
 UPTIME = Form(

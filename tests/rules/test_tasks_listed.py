@@ -36,9 +36,23 @@ def test_four_tasks_are_a_finding_and_three_are_unchecked() -> None:
 
 @pytest.mark.parametrize("state", ["S", "R", "Z", "T", "I"])
 def test_other_states_are_no_finding(state: str) -> None:
-    session = judged(_listed(_users(9, state)))
+    session = judged(_listed(_users(9, state), command="ps auxH"))
     assert findings(session) == set()
     assert "tasks-stuck tasks" in ruled_out(session)
+
+
+@pytest.mark.parametrize("command", ["ps aux", "ps -ef", "ps axo user,pid,stat,cmd", "ps aux --sort=-rss"])
+def test_a_list_of_processes_rules_nothing_out(command: str) -> None:
+    """The state of a process is that of its first thread: a database whose other threads hang is "S"."""
+    session = judged(_listed(_users(9, "Sl"), command=command))
+    assert "tasks-stuck tasks" not in ruled_out(session)
+    (said,) = [each.reason for each in session.head().judgement.unchecked if each.rule == "tasks-stuck"]
+    assert said == "no process of the list in D state; its other threads are not listed"
+
+
+@pytest.mark.parametrize("command", ["ps auxH", "ps axHo user,pid,stat,cmd", "ps aux -L", "ps -eLF", "ps auxm"])
+def test_a_list_of_threads_without_one_in_d_state_is_good(command: str) -> None:
+    assert "tasks-stuck tasks" in ruled_out(judged(_listed(_users(9, "Sl"), command=command)))
 
 
 def test_threads_of_the_kernel_alone_are_no_finding() -> None:

@@ -36,7 +36,7 @@ _AT_LIMIT = 0.9
 def _check(window: Window, limits: Limits, findings: Sequence[Finding]) -> Iterator[Verdict]:
     counted = next(iter(window.rows(BlockedTasks).values()))
     if counted.listed is not None:
-        yield judged_list(window, limits["listed"], findings)
+        yield judged_list(window, limits["listed"], findings, threads=counted.threads)
         return
     blocked = counted.blocked
     listed = len(window.rows(BlockedTask)) >= blocked

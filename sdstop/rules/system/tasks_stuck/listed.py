@@ -17,14 +17,17 @@ _FEWEST_USERS = 2
 """Tasks of programs: some drivers have kernel threads that are always in D state."""
 
 
-def judged_list(window: Window, least: float, findings: Sequence[Finding]) -> Verdict:
+def judged_list(window: Window, least: float, findings: Sequence[Finding], *, threads: bool) -> Verdict:
     """Return the verdict on the tasks of the newest list: a finding for `least` of them, at least 2 of programs.
 
-    Fewer are in the list of every node that works; whether they run in between is unknown.
+    Fewer are in the list of every node that works; whether they run in between is unknown. A list without `threads`
+    has the state of the first thread of each process only.
     """
     tasks = [row for row in window.rows(BlockedTask).values() if row.wait not in NOT_IO]
     group = StalledGroup(None, None, None, tuple(StalledTask(task, 0.0) for task in tasks))
     users = sum(1 for task in tasks if not task.kernel)
+    if not tasks and not threads:
+        return Unchecked("no process of the list in D state; its other threads are not listed", _SUBJECT, calm=True)
     if not tasks:
         return RuledOut(_SUBJECT, "no task of the list in D state")
     if len(tasks) < least or users < _FEWEST_USERS:
