@@ -41,7 +41,7 @@ _XFS_END = "No modify flag set, skipping filesystem flush"
 
 
 def _device(output: FormOutput, shown: str | None) -> str:
-    return next((word for word in reversed(output.words) if word.startswith("/dev/")), shown or "file system")
+    return next((path for path in reversed(output.paths) if path.startswith("/dev/")), shown or "file system")
 
 
 def parse_e2fsck(text: str) -> tuple[str, int, str | None]:

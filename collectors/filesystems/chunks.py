@@ -144,8 +144,7 @@ def _of_show(host: Host) -> list[tuple[int, int]]:
 
 
 def _name(output: FormOutput) -> str:
-    points = [word for word in output.words if word.startswith("/")]
-    return points[-1] if points else "btrfs"
+    return output.paths[-1] if output.paths else "btrfs"
 
 
 def fault_of_usage(text: str) -> str:

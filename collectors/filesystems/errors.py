@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from sdstop.collectors.filesystems.readings import BTRFS, EXT4, BtrfsErrors, Ext4Errors
 from sdstop.core.collector import Collector, Need
 from sdstop.core.expression import expression
-from sdstop.core.form import Form, Several, outputs
+from sdstop.core.form import Form, FormOutput, Several, outputs
 from sdstop.core.host import Host, Malformed
 from sdstop.readings.disk import device_name
 
@@ -117,10 +117,10 @@ _USAGE_MISSING = expression(r"(?m)^\s+Device missing:\s+(?P<size>\S+)\s*$")
 def _of_usage(host: Host) -> Iterator[BtrfsErrors]:
     """Yield a missing device for each `btrfs filesystem usage` in which devices of some size are missing."""
     for key in host.recorded_texts("btrfs", lambda text: text.lstrip().startswith("Overall:")):
-        found = _USAGE_MISSING.search(host.recorded_output(key.partition(":")[2]).text)
+        output = FormOutput(key, host.recorded_output(key.partition(":")[2]))
+        found = _USAGE_MISSING.search(output.text)
         if found is not None and found["size"].strip("0.") not in {"", "B"}:
-            point = key.rpartition(" ")[2]
-            name = point if point.startswith("/") else "btrfs"
+            name = output.paths[-1] if output.paths else "btrfs"
             yield BtrfsErrors(name, 0, None, "", 1, 0, 0, 0, 0, 0, told=key, needle="Device missing:")
 
 

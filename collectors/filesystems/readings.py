@@ -197,9 +197,11 @@ class BtrfsSpace(Reading, frozen=True, kw_only=True):
     metadata: Annotated[int | None, Metric("Metadata", "Size of the chunks of metadata", "bytes")] = None
     metadata_used: Annotated[int | None, Metric("Metadata used", "Space in use in them", "bytes")] = None
     reserve: Annotated[
-        int | None, Metric("Reserve", "Global reserve, for deletions on a full file system", "bytes")
+        int | None, Metric("Reserve", "Global reserve, for deletions on a full file system", "bytes", export=False)
     ] = None
-    reserve_used: Annotated[int | None, Metric("Reserve used", "Part of the reserve in use", "bytes")] = None
+    reserve_used: Annotated[int | None, Metric("Reserve used", "Part of the reserve in use", "bytes", export=False)] = (
+        None
+    )
     copies: Annotated[int | None, Metric("Copies", "Copies of metadata on one device: 2 for DUP", export=False)] = None
     told: Annotated[str | None, Fact("Source", "Output that shows it", export=False, names=Name.EVIDENCE)] = None
     needle: Annotated[str, Fact("Line", "Marks it in the output", export=False, names=Name.EVIDENCE)] = ""

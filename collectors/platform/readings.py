@@ -23,7 +23,11 @@ class HardwareSensor(Reading, frozen=True, kw_only=True):
     sensor: Annotated[str, Label("Sensor", "Name of the sensor or element", plain=True)]
     kind: Annotated[str | None, Fact("Kind", "power supply, fan, temperature, voltage, drive ...", plain=True)] = None
     status: Annotated[
-        str | None, State("Status", "ok, non-critical, critical, non-recoverable, not readable; as printed if unknown")
+        str | None,
+        State(
+            "Status",
+            "State of a sensor: ok, non-critical, critical, non-recoverable, not readable, or as printed",
+        ),
     ] = None
     reading: Annotated[str | None, Fact("Reading", "Value with its unit", plain=True)] = None
     states: Annotated[str | None, Fact("States", "Discrete states that hold", plain=True)] = None
@@ -50,7 +54,7 @@ class HardwareEvent(Reading, frozen=True, kw_only=True):
     sensor: Annotated[str, Label("Sensor", "Kind and number, or name, of the sensor", plain=True)]
     event: Annotated[str, Label("Event", "Logged event, without details", plain=True)]
     asserted: Annotated[bool, Fact("Asserted", "Whether the last entry asserts it")]
-    count: Annotated[int, Metric("Entries", "Entries that assert it")]
+    count: Annotated[int, Metric("Entries", "Entries that assert it", name="sdstop_hardware_event_entries")]
     at: Annotated[
         float | None, Metric("Last at", "Time of the last entry, as if its clock were UTC", "seconds", export=False)
     ] = None

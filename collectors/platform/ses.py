@@ -124,7 +124,7 @@ SES = Form(
 
 
 def _place(output: FormOutput) -> str:
-    return next((word for word in reversed(output.words) if word.startswith("/dev/")), "enclosure")
+    return next((path for path in reversed(output.paths) if path.startswith("/dev/")), "enclosure")
 
 
 def read(host: Host) -> Iterable[Reading]:

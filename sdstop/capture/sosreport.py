@@ -192,6 +192,8 @@ _UNDERSCORED = (
     "smp_discover",
     "smp_rep_manufacturer",
     "sg_map",
+    "sg_ses",
+    "xfs_repair",
     "crm_mon",
     "ibv_devinfo",
 )

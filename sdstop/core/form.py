@@ -136,6 +136,12 @@ class FormOutput(Struct, frozen=True):
         name = self.key.partition(":")[2]
         return name.split(" " if " " in name else "_")[1:]
 
+    @property
+    def paths(self) -> list[str]:
+        """Arguments that are paths; in the name of a file of sos, `/` is a dot: `sg_ses_-p_2_.dev.sg12`."""
+        dotted = (word.replace(".", "/") if re.match(r"\.[A-Za-z]", word) else word for word in self.words)
+        return [word for word in dotted if word.startswith("/")]
+
 
 def outputs(host: Host, form: Form) -> Iterator[FormOutput]:
     """Yield all recorded outputs of a form, whatever options the program was run with; a live node has none.

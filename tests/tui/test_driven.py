@@ -203,7 +203,7 @@ STORIES: dict[str, Sequence[tuple[str, tuple[Part, ...]]]] = {
     ),
     "scaleio-cloud": (
         ("", ("*WARN DEVICE NAME MOVED: sde is now sdf", "/dev/sde of sds07 is /dev/sdf now; 48 of 48 names",
-              "A restart can lose the device", "Add devices again by /dev/disk/by-path", "v opens 7 Cluster",
+              "A restart can lose the device", "Re-add devices by /dev/disk/by-path", "v opens 7 Cluster",
               "498/500", "26/26")),
         ("v", ("└ sdf", "local: sdf", "rack1 19.6T", "ETA 47h39", "rebalance policy favorAppIos")),
         ("Enter", ("sdf  osd", "Wait, ms a request", "/dev/sde")),

@@ -300,7 +300,7 @@ def _advice(name: str, ext4: Ext4Errors | None, btrfs: Sequence[BtrfsErrors]) ->
 
 FILESYSTEM_ERRORS = Rule(
     "filesystem-errors",
-    "file systems with errors in ext4's or btrfs's counters, in a scrub or check, or in the kernel's log",
+    "file systems with errors in counters of ext4 or btrfs, a scrub, a check, or the kernel's log",
     Severity.CRITICAL,
     _check,
     (Ext4Errors,),

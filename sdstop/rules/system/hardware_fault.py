@@ -217,7 +217,7 @@ def _level(row: HardwareEvent) -> Severity | None:
 
 HARDWARE_FAULT = Rule(
     "hardware-fault",
-    "failed power supply, fan, drive or module, or a temperature, by the management controller or enclosure",
+    "power supply, fan, drive, memory or temperature that a controller or an enclosure reports",
     Severity.CRITICAL,
     _check,
     (HardwareSensor,),
