@@ -22,9 +22,9 @@ import sdstop.rules
 from sdstop.collectors.aoe.readings import AoePort
 from sdstop.core.absence import IfPresent
 from sdstop.core.collector import Collector
-from sdstop.core.finding import NodeRule, Rule
 from sdstop.core.index import declarations
 from sdstop.core.later import Later
+from sdstop.core.rule import NodeRule, Rule
 
 
 @pytest.mark.parametrize(

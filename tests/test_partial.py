@@ -15,10 +15,11 @@ from sdstop.collectors.system.processes import PROCESSES
 from sdstop.collectors.system.readings import ProcessIo, ProcessSummary
 from sdstop.core.collector import Collector, Need
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome
-from sdstop.core.finding import Rule, RuledOut, Severity
+from sdstop.core.finding import RuledOut, Severity
 from sdstop.core.host import Host
 from sdstop.core.model import Reading
 from sdstop.core.replay import Replay
+from sdstop.core.rule import Rule
 from sdstop.core.session import Session
 from sdstop.core.snapshot import Run
 from sdstop.exporters.plugin import verdict

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from sdstop.core.collector import Collector
 from sdstop.core.diagnosis import Judgement, providers_of
 from sdstop.core.evidence import Frame
-from sdstop.core.finding import Limits
 from sdstop.core.guard import Part
 from sdstop.core.model import Reading
+from sdstop.core.rule import Limits
 from sdstop.core.session import Look, Session
 from sdstop.exporters.prometheus import tallies
 from sdstop.exporters.prometheus.choice import FULL, Choice

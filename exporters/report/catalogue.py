@@ -7,10 +7,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from sdstop.core.collector import Collector, commands_of, texts_of
-from sdstop.core.finding import NodeRule, Rule, Threshold
 from sdstop.core.folding import LEAST
 from sdstop.core.form import Form
 from sdstop.core.format import duration, number
+from sdstop.core.rule import NodeRule, Rule, Threshold
 from sdstop.exporters.prometheus import metrics as prometheus
 from sdstop.exporters.prometheus.families import families_of
 from sdstop.exporters.prometheus.headings import details

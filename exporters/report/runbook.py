@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from sdstop.core.advice import Advice, ShellCommand
-from sdstop.core.finding import Damage, Finding, Rule
+from sdstop.core.finding import Damage, Finding
 from sdstop.core.finding_text import against
 from sdstop.core.format import quantity, safe, safe_block
+from sdstop.core.rule import Rule
 
 _EXCERPT = 4
 """Maximum lines of one citation."""

@@ -67,7 +67,7 @@ from sdstop.tui.settings import UiSettings, found_files, ui_settings
 
 if TYPE_CHECKING:
     from sdstop.core.evidence import Origin
-    from sdstop.core.finding import NodeRule, Rule, Threshold
+    from sdstop.core.rule import NodeRule, Rule, Threshold
     from sdstop.node.gateway.settings import Settings
 
 _Threshold = Annotated[float, msgspec.Meta(ge=0, le=1e18)]

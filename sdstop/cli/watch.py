@@ -14,8 +14,8 @@ from sdstop.core.format import safe
 
 if TYPE_CHECKING:
     from sdstop.core.diagnosis import Judgement
-    from sdstop.core.finding import Rule
     from sdstop.core.history import Window
+    from sdstop.core.rule import Rule
     from sdstop.core.session import Look, Session
     from sdstop.core.timeline import Timeline
     from sdstop.exporters.local.attached import AttachedFrames

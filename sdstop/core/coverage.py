@@ -14,10 +14,11 @@ from msgspec.structs import replace
 
 from sdstop.core.evidence import Defect, Outcome
 from sdstop.core.expression import expression
-from sdstop.core.finding import Covers, Finding, Gap, Rule, RuledOut, Unchecked, Verdict, of_rule, unchecked
+from sdstop.core.finding import Finding, Gap, RuledOut, Unchecked, Verdict, unchecked
 from sdstop.core.history import Window
 from sdstop.core.joins import Identity
 from sdstop.core.model import Reading, Rows
+from sdstop.core.rule import Covers, Rule, of_rule
 from sdstop.core.snapshot import Run, Snapshot, column_parts
 from sdstop.core.template import filled
 from sdstop.core.topology import Topology

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from sdstop.core.collector import Collector
 from sdstop.core.coverage import not_recorded, settled, without_source
 from sdstop.core.evidence import Outcome
-from sdstop.core.finding import Finding, Gap, Rule, RuledOut, Unchecked, Value, Verdict, of_rule, with_members
+from sdstop.core.finding import Finding, Gap, RuledOut, Unchecked, Value, Verdict, with_members
 from sdstop.core.finding_order import by_cause, in_order, urgency
 from sdstop.core.folding import Folds, folded, folds_of
 from sdstop.core.guard import Guard, Part, check_wanted, given_up_if
@@ -23,6 +23,7 @@ from sdstop.core.model import Reading
 from sdstop.core.placement import placed, qualified
 from sdstop.core.policy import NO_POLICY, OFF, Policy, names_in
 from sdstop.core.remarks import with_remarks
+from sdstop.core.rule import Rule, of_rule
 from sdstop.core.snapshot import Snapshot
 
 BRIDGE = 10.0

@@ -19,10 +19,11 @@ from msgspec.structs import replace
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, run
 from sdstop.core.expression import expression
-from sdstop.core.finding import Finding, Rule, Value, cites
+from sdstop.core.finding import Finding, Value, cites
 from sdstop.core.finding_text import TITLE, fitting
 from sdstop.core.joins import Relation, ThingKind
 from sdstop.core.placement import NAMES, kinds_of, thing_of
+from sdstop.core.rule import Rule
 from sdstop.core.thing import Thing
 from sdstop.core.topology import Topology
 

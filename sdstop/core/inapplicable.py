@@ -10,8 +10,8 @@ from collections.abc import Hashable
 from typing import Generic, TypeVar
 
 from sdstop.core.coverage import devices_of_sources
-from sdstop.core.finding import Rule
 from sdstop.core.history import Window
+from sdstop.core.rule import Rule
 from sdstop.core.snapshot import Run
 
 V = TypeVar("V")

@@ -19,8 +19,9 @@ from sdstop.core import format as human
 from sdstop.core.advice import run
 from sdstop.core.coverage import covered, names_in
 from sdstop.core.evidence import Cite, Outcome
-from sdstop.core.finding import Damage, Finding, Rule, Severity, Value
+from sdstop.core.finding import Damage, Finding, Severity, Value
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Rows
+from sdstop.core.rule import Rule
 from sdstop.core.snapshot import Run, Snapshot
 
 Providers = Mapping[type[Reading], tuple[str, ...]]

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from sdstop.core.finding import Finding, Rule, RuledOut, Severity
+from sdstop.core.finding import Finding, RuledOut, Severity
 from sdstop.core.joins import CONTAINS, Naming, ThingKind
+from sdstop.core.rule import Rule
 from sdstop.core.thing import Thing
 from sdstop.core.topology import Topology
 

@@ -32,10 +32,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sdstop.core.evidence import dated
-from sdstop.core.finding import Accepted, Damage, Finding, NodeRule, Rule, RuledOut, Severity, Unchecked, Verdict
+from sdstop.core.finding import Accepted, Damage, Finding, RuledOut, Severity, Unchecked, Verdict
 from sdstop.core.finding_order import by_cause
 from sdstop.core.history import Window
 from sdstop.core.joins import Naming
+from sdstop.core.rule import NodeRule, Rule
 from sdstop.core.topology import Topology
 
 OFF = "switched off by the configuration"

@@ -10,11 +10,12 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from sdstop.core.evidence import Cite
-from sdstop.core.finding import Finding, Rule, Value, cites
+from sdstop.core.finding import Finding, Value, cites
 from sdstop.core.history import Window
 from sdstop.core.joins import ThingKind
 from sdstop.core.model import Reading
 from sdstop.core.placement import kinds_of, thing_of
+from sdstop.core.rule import Rule
 
 MOST = 64
 """Most findings of a frame that get remarks, the first ones; those that are folded get none."""

@@ -18,7 +18,7 @@ from sdstop.core.collector import Collector
 from sdstop.core.diagnosis import Diagnosis, Episode, Judgement, judge, providers_of
 from sdstop.core.evidence import Evidence, Frame, Origin
 from sdstop.core.evidence_host import EvidenceHost
-from sdstop.core.finding import Finding, Gap, Rule, Unchecked
+from sdstop.core.finding import Finding, Gap, Unchecked
 from sdstop.core.finding_order import in_order
 from sdstop.core.guard import Guard, Superseded
 from sdstop.core.headline import Headline, headline
@@ -27,6 +27,7 @@ from sdstop.core.memory import Memory, with_vanished
 from sdstop.core.pauses import Pauses
 from sdstop.core.policy import NO_POLICY, Policy
 from sdstop.core.replay import Replay
+from sdstop.core.rule import Rule
 from sdstop.core.slugs import Slugs
 from sdstop.core.snapshot import LARGE, REPLAYED, Snapshot
 from sdstop.core.timeline import Timeline

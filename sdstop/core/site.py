@@ -13,13 +13,14 @@ from msgspec.structs import replace
 
 from sdstop.core.diagnosis import Judgement
 from sdstop.core.evidence import Cite, Defect, Outcome, dated
-from sdstop.core.finding import Finding, Gap, NodeRule, RuledOut, Threshold, Unchecked, Verdict, of_rule
+from sdstop.core.finding import Finding, Gap, RuledOut, Unchecked, Verdict
 from sdstop.core.finding_order import by_cause, urgency
 from sdstop.core.format import duration, listed
 from sdstop.core.guard import Guard, Part
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
 from sdstop.core.policy import NO_POLICY, OFF, Policy, agreed, with_consequences
+from sdstop.core.rule import NodeRule, Threshold, of_rule
 
 APART = Threshold("apart", 600.0, "maximum time between the captures of two nodes", "seconds")
 """Threshold of rules that join states, which outlast the time that it takes to go from one node to the next."""

@@ -12,9 +12,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sdstop.analysis.comparison.outlier import MTU_MISMATCH, NODE_OUTLIER, Configured, Trait, outliers
-from sdstop.core.finding import Finding, NodeRule, Severity, Verdict
+from sdstop.core.finding import Finding, Severity, Verdict
 from sdstop.core.format import percent
 from sdstop.core.policy import NO_POLICY, Policy
+from sdstop.core.rule import NodeRule
 from sdstop.fleet import traits
 from sdstop.fleet.answer import LabelledSeries, QueryAnswer
 from sdstop.fleet.picture import (

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
-from sdstop.core.finding import NodeRule, Rule
 from sdstop.core.index import declarations
+from sdstop.core.rule import NodeRule, Rule
 
 ORDER = (
     "arrays.array_degraded",

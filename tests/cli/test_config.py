@@ -7,7 +7,8 @@ import pytest
 from sdstop.cli.config import load
 from sdstop.cli.settings import Config
 from sdstop.core.config_error import ConfigError
-from sdstop.core.finding import Rule, Severity, Threshold
+from sdstop.core.finding import Severity
+from sdstop.core.rule import Rule, Threshold
 
 RULES = (Rule("too-hot", "s", Severity.WARNING, lambda _window, _limits: (), (), (Threshold("degrees", 40.0, "h"),)),)
 

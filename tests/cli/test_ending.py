@@ -18,7 +18,8 @@ OBEYED = 2.0
 
 HEAVY = """
 import sys, time
-from sdstop.core.finding import Rule, RuledOut, Severity
+from sdstop.core.finding import RuledOut, Severity
+from sdstop.core.rule import Rule
 import sdstop.rules
 
 def slow(window, limits):

@@ -13,9 +13,10 @@ from sdstop.collectors.pacemaker.corosync import COROSYNC_MEMBERSHIP, parse_link
 from sdstop.collectors.pacemaker.readings import ClusterMembership, CorosyncLink
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome
 from sdstop.core.evidence_host import EvidenceHost
-from sdstop.core.finding import Finding, Rule, RuledOut, Severity, Unchecked, Verdict
+from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked, Verdict
 from sdstop.core.host import Absent
 from sdstop.core.retention import Retention
+from sdstop.core.rule import Rule
 from sdstop.core.session import Session
 from sdstop.rules.clusters.cluster_degraded import CLUSTER_DEGRADED
 from sdstop.rules.pacemaker.cluster_link_down import CLUSTER_LINK_DOWN

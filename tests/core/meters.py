@@ -7,9 +7,9 @@ from typing import Annotated, ClassVar
 
 from sdstop.core.collector import Collector
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome
-from sdstop.core.finding import Rule
 from sdstop.core.host import Host
 from sdstop.core.model import Derivation, Kind, Label, Metric, Reading
+from sdstop.core.rule import Rule
 from sdstop.core.session import Session
 
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from sdstop.collectors.system.node import NODE
 from sdstop.collectors.system.readings import Node
-from sdstop.core.finding import Finding, Limits, Rule, Severity, Verdict, cites
+from sdstop.core.finding import Finding, Severity, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits, Rule
 from tests.nodes.frames import Judged
 
 FILES = {"/proc/stat": "cpu  1 2 3 4 5 6 7 8\nbtime 1\nprocs_blocked 3\n"}

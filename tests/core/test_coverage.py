@@ -12,25 +12,14 @@ from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.coverage import NO_VERDICT, names_in
 from sdstop.core.diagnosis import Judgement, providers_of
 from sdstop.core.evidence import Cite, Evidence, Frame, Origin, Outcome
-from sdstop.core.finding import (
-    Covers,
-    Damage,
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Unchecked,
-    Verdict,
-    passed,
-)
+from sdstop.core.finding import Damage, Finding, Gap, RuledOut, Severity, Unchecked, Verdict, passed
 from sdstop.core.headline import CRITICAL, OK, UNKNOWN
 from sdstop.core.history import Window
 from sdstop.core.host import Host, Malformed
 from sdstop.core.joins import Identity, Naming, ThingKind
 from sdstop.core.memory import Presence
 from sdstop.core.model import Label, Metric, Reading, Source
+from sdstop.core.rule import Covers, Limits, Rule
 from sdstop.core.session import Session
 from sdstop.core.snapshot import Snapshot
 

@@ -9,9 +9,10 @@ import pytest
 from sdstop.collectors.system.node import NODE
 from sdstop.collectors.system.readings import Node
 from sdstop.core.evidence import Origin
-from sdstop.core.finding import Finding, Gap, Limits, Rule, RuledOut, Severity, Unchecked, Verdict
+from sdstop.core.finding import Finding, Gap, RuledOut, Severity, Unchecked, Verdict
 from sdstop.core.headline import CRITICAL, OK, UNKNOWN, Headline, headline
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits, Rule
 from sdstop.core.session import Session
 from tests.nodes.frames import frames
 

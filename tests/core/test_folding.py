@@ -14,10 +14,11 @@ from sdstop.collectors.md.readings import Array, Member
 from sdstop.collectors.network.peer_readings import StorageSession
 from sdstop.collectors.network.readings import BondSlave, Interface, InterfaceLink
 from sdstop.core.evidence import Cite
-from sdstop.core.finding import Finding, Rule, Severity
+from sdstop.core.finding import Finding, Severity
 from sdstop.core.folding import CITED, INTERFACES, NODE, Folds, folded, folds_of
 from sdstop.core.model import Reading, schema
 from sdstop.core.placement import place_lines, placed
+from sdstop.core.rule import Rule
 from sdstop.core.topology import Topologies, Topology
 from tests.nodes.block import disk_name
 

@@ -18,12 +18,13 @@ from sdstop.core.column_series import Reprint, Row
 from sdstop.core.diagnosis import Diagnosis, judge
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark, readable
 from sdstop.core.excerpt import EXCERPT
-from sdstop.core.finding import Finding, Gap, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Verdict
+from sdstop.core.finding import Finding, Gap, RuledOut, Severity, Unchecked, Verdict
 from sdstop.core.finding_order import by_cause
 from sdstop.core.guard import Part
 from sdstop.core.history import KEEP, History, Window
 from sdstop.core.host import Host
 from sdstop.core.model import Reading, Source
+from sdstop.core.rule import Limits, Rule, Threshold
 from sdstop.core.session import Session
 from sdstop.core.timeline import Timeline
 from tests.core.meters import Meter, Reader, Speed, collector, frame, session

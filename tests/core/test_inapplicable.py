@@ -6,9 +6,10 @@ import pytest
 
 from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome
-from sdstop.core.finding import Finding, Limits, Rule, Severity
+from sdstop.core.finding import Finding, Severity
 from sdstop.core.history import Window
 from sdstop.core.policy import Policy, RulePolicy
+from sdstop.core.rule import Limits, Rule
 from sdstop.core.session import Session
 from sdstop.rules import RULES
 from tests.core.meters import Meter, frame, session

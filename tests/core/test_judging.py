@@ -14,10 +14,11 @@ from sdstop.collectors import BUILTIN
 from sdstop.core import diagnosis
 from sdstop.core.diagnosis import BRIDGE, Diagnosis
 from sdstop.core.evidence import Evidence, Frame, Origin, RunMark
-from sdstop.core.finding import Finding, Gap, Limits, Rule, RuledOut, Severity, Unchecked, Verdict
+from sdstop.core.finding import Finding, Gap, RuledOut, Severity, Unchecked, Verdict
 from sdstop.core.guard import Guard, Part
 from sdstop.core.history import Window
 from sdstop.core.judging import MOST_WAITING, Judging, merged
+from sdstop.core.rule import Limits, Rule
 from sdstop.core.session import Session
 from sdstop.rules import RULES
 from tests.core.meters import Speed, frame, session

@@ -10,8 +10,9 @@ from msgspec.structs import replace
 from sdstop.collectors import BUILTIN
 from sdstop.core.diagnosis import BRIDGE
 from sdstop.core.evidence import Origin, Outcome
-from sdstop.core.finding import Finding, Limits, Rule, Severity
+from sdstop.core.finding import Finding, Severity
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits, Rule
 from sdstop.core.session import Look, Session
 from sdstop.rules import RULES
 from tests.core.meters import Meter, Reader, collector, frame

@@ -10,9 +10,10 @@ from msgspec.structs import replace
 from sdstop.collectors.block.readings import BlockLink, MountPoint
 from sdstop.collectors.devicemapper.readings import MappedDevice
 from sdstop.collectors.md.readings import Array, Member
-from sdstop.core.finding import Finding, Rule, RuledOut, Severity
+from sdstop.core.finding import Finding, RuledOut, Severity
 from sdstop.core.model import Reading
 from sdstop.core.placement import NAMES, place_lines, placed, qualified
+from sdstop.core.rule import Rule
 from sdstop.core.topology import Topologies, Topology
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterVolume
 from sdstop.readings.disk import Disk

@@ -11,11 +11,12 @@ from sdstop.collectors.block.devices import BLOCKDEV
 from sdstop.collectors.md.arrays import MDRAID
 from sdstop.collectors.md.members import MDMEMBERS
 from sdstop.core.collector import Collector, Need
-from sdstop.core.finding import Covers, Finding, Limits, Rule, Severity, Verdict
+from sdstop.core.finding import Finding, Severity, Verdict
 from sdstop.core.history import Window
 from sdstop.core.host import Host
 from sdstop.core.joins import Identity, Naming
 from sdstop.core.model import Fact, Label, Name, Reading, Source
+from sdstop.core.rule import Covers, Limits, Rule
 from sdstop.rules.arrays.array_degraded import ARRAY_DEGRADED
 from tests.nodes.frames import Judged
 

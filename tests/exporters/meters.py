@@ -12,22 +12,11 @@ from msgspec.structs import asdict
 from sdstop.core.advice import run
 from sdstop.core.collector import Collector, Need
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark
-from sdstop.core.finding import (
-    Damage,
-    Finding,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Damage, Finding, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
 from sdstop.core.host import Absent, Host
 from sdstop.core.model import Buckets, Derivation, Fact, Kind, Label, Metric, Reading, Source, State
+from sdstop.core.rule import Limits, Rule, Threshold
 from sdstop.core.session import Session
 
 KEY = "/meters"

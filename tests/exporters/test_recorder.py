@@ -17,9 +17,10 @@ from sdstop.capture.reader import open_capture
 from sdstop.cli.command import execute
 from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import Evidence, Frame, Origin
-from sdstop.core.finding import Finding, Limits, Rule, Severity
+from sdstop.core.finding import Finding, Severity
 from sdstop.core.guard import Guard
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits, Rule
 from sdstop.core.session import Session
 from sdstop.exporters import recorder as module
 from sdstop.exporters.critical import CriticalCaptures, CriticalLimits

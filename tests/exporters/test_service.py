@@ -414,7 +414,8 @@ def test_the_page_on_monitoring_joins_with_node_exporter(node: Path, tmp_path: P
 SLOW = """
 import os, sys, threading, time
 from msgspec.structs import replace
-from sdstop.core.finding import Rule, RuledOut, Severity
+from sdstop.core.finding import RuledOut, Severity
+from sdstop.core.rule import Rule
 from sdstop.exporters.prometheus.metrics import Exposition
 from sdstop.exporters.web.server import Server
 from tests.exporters.meters import METERS, Meter, frame

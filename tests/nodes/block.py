@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome
-from sdstop.core.finding import Rule
+from sdstop.core.rule import Rule
 from sdstop.core.session import Session
 
 STARTED = 1_790_000_000.0

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from sdstop.collectors.aoe.readings import AoeExport
 from sdstop.core.collector import Collector
-from sdstop.core.finding import Rule
 from sdstop.core.host import Host
 from sdstop.core.model import Derivation, Reading, schema
+from sdstop.core.rule import Rule
 from sdstop.readings.cache import Cache, CacheActivity, activity
 from sdstop.readings.iosize import RequestSizes, cumulative
 from tests.nodes.frames import Judged

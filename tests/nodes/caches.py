@@ -13,9 +13,9 @@ from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.collectors.network.interfaces import INTERFACES
 from sdstop.core.collector import Collector
 from sdstop.core.evidence import Evidence, Frame, Origin
-from sdstop.core.finding import Rule
 from sdstop.core.host import Host
 from sdstop.core.model import Derivation, Reading
+from sdstop.core.rule import Rule
 from sdstop.core.session import Session
 from sdstop.readings.cache import Cache, CacheActivity, activity
 from sdstop.readings.iosize import RequestSizes, cumulative

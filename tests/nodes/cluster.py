@@ -9,9 +9,9 @@ from typing import Any
 from sdstop.collectors import BUILTIN
 from sdstop.core.collector import Collector
 from sdstop.core.evidence import Evidence, Frame, Origin
-from sdstop.core.finding import Rule
 from sdstop.core.host import Host
 from sdstop.core.model import Reading
+from sdstop.core.rule import Rule
 from sdstop.core.session import Session
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, ClusterPool, ClusterVolume, FailureDomain
 from sdstop.readings.limit import USE, Limit

@@ -9,7 +9,7 @@ from sdstop.collectors import BUILTIN
 from sdstop.collectors.fabric.port_readings import DEVICES, EXPANDERS, PHYS, PORTS
 from sdstop.collectors.fabric.readings import PCI
 from sdstop.core.evidence import Evidence, Frame, Origin
-from sdstop.core.finding import Rule
+from sdstop.core.rule import Rule
 from sdstop.core.session import Session
 from tests.nodes.block import IDLE, STARTED, Load, Node, disk_name
 from tests.nodes.hba import Card

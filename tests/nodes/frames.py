@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from sdstop.core.collector import Collector
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome
-from sdstop.core.finding import Finding, Rule, RuledOut, Unchecked, Verdict
+from sdstop.core.finding import Finding, RuledOut, Unchecked, Verdict
+from sdstop.core.rule import Rule
 from sdstop.core.session import Session
 
 Files = Mapping[str, str]

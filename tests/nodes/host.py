@@ -9,7 +9,7 @@ from sdstop.collectors import BUILTIN
 from sdstop.collectors.fabric.readings import NET, NODES
 from sdstop.collectors.memory.readings import TABLE
 from sdstop.core.evidence import Evidence, Frame, Origin
-from sdstop.core.finding import Rule
+from sdstop.core.rule import Rule
 from sdstop.core.session import Session
 from tests.nodes.block import STARTED, Node
 from tests.nodes.fabric import Box

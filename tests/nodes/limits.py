@@ -8,9 +8,9 @@ from typing import Any
 
 from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.core.collector import Collector, Need
-from sdstop.core.finding import Rule
 from sdstop.core.host import Host
 from sdstop.core.model import Reading
+from sdstop.core.rule import Rule
 from sdstop.readings.limit import USE, Limit
 from tests.nodes.frames import Files, Judged
 

@@ -12,8 +12,9 @@ import pytest
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.block.readings import BlockDevice
 from sdstop.core.evidence import Origin
-from sdstop.core.finding import Limits, Rule, RuledOut, Severity, Verdict
+from sdstop.core.finding import RuledOut, Severity, Verdict
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits, Rule
 from sdstop.core.session import Session
 from sdstop.readings.disk import DiskActivity
 from sdstop.rules import RULES

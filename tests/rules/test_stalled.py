@@ -17,7 +17,8 @@ from sdstop.collectors.network.interfaces import INTERFACES, NETWORK
 from sdstop.collectors.system.node import NODE
 from sdstop.collectors.system.pressure import PRESSURE
 from sdstop.collectors.system.tasks import TASKS
-from sdstop.core.finding import Finding, Gap, Rule, Severity, Unchecked
+from sdstop.core.finding import Finding, Gap, Severity, Unchecked
+from sdstop.core.rule import Rule
 from sdstop.rules.disks.device_hung import DEVICE_HUNG
 from sdstop.rules.disks.device_saturated import DEVICE_SATURATED
 from sdstop.rules.mappings.volume_suspended import VOLUME_SUSPENDED

@@ -6,8 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from sdstop.core.advice import run
-from sdstop.core.finding import Damage, Finding, NodeRule, Rule, Severity, Threshold, with_members
+from sdstop.core.finding import Damage, Finding, Severity, with_members
 from sdstop.core.finding_text import LINE, TITLE, fitting
+from sdstop.core.rule import NodeRule, Rule, Threshold
 from sdstop.rules import RULES
 from sdstop.rules.between import BETWEEN
 from sdstop.tui.views import VIEWS as PAGES

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from rich.cells import cell_len
 
 from sdstop.core.advice import ShellCommand
-from sdstop.core.finding import Finding, NodeRule, Rule, Severity
+from sdstop.core.finding import Finding, Severity
+from sdstop.core.rule import NodeRule, Rule
 
 TITLE, LINE = 40, 71
 """Cells of a title, and of a cause, an impact and the first piece of advice, which are shown whole on 80 columns."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from sdstop.core.finding import Finding, Limits, Rule, Severity, Verdict
+from sdstop.core.finding import Finding, Severity, Verdict
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits, Rule
 
 
 def says(*verdicts: Verdict) -> list[Rule]:

@@ -15,8 +15,9 @@ from sdstop.collectors.gluster.readings import INFO
 from sdstop.collectors.pacemaker.cluster import PACEMAKER
 from sdstop.collectors.pacemaker.crm_mon import MON
 from sdstop.core.evidence import Evidence, Outcome, command_key
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Verdict
+from sdstop.core.finding import Finding, RuledOut, Severity, Verdict
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits, Rule
 from sdstop.core.session import Session
 from sdstop.rules.ceph.ceph_health import CEPH_HEALTH
 from sdstop.rules.clusters.cluster_degraded import CLUSTER_DEGRADED

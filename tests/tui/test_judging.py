@@ -10,8 +10,9 @@ from statistics import median
 
 import pytest
 
-from sdstop.core.finding import Limits, Rule, RuledOut, Severity, Verdict
+from sdstop.core.finding import RuledOut, Severity, Verdict
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits, Rule
 from sdstop.core.session import Session
 from sdstop.tui.app import Dashboard
 from sdstop.tui.scene import Scene

@@ -10,7 +10,8 @@ import pytest
 
 from sdstop.capture.reader import open_capture
 from sdstop.core.evidence import Cite, Origin
-from sdstop.core.finding import Finding, Rule, Severity, Value
+from sdstop.core.finding import Finding, Severity, Value
+from sdstop.core.rule import Rule
 from sdstop.core.session import Session
 from sdstop.exporters.capture import CaptureWriter, conclusions
 from sdstop.tui.commands import BOUND, HINTS, KEYS

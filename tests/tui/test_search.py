@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.core.finding import Finding, Rule, Severity
+from sdstop.core.finding import Finding, Severity
+from sdstop.core.rule import Rule
 from sdstop.core.session import Session
 from sdstop.tui.search import Search, counted_hits
 from sdstop.tui.views import VIEWS

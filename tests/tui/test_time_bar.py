@@ -11,8 +11,9 @@ from msgspec.structs import replace
 from sdstop.analysis.load_course import LoadCourse, LoadMetric, LoadOf
 from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import Evidence, Origin, Outcome
-from sdstop.core.finding import Damage, Finding, Limits, Rule, Severity
+from sdstop.core.finding import Damage, Finding, Severity
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits, Rule
 from sdstop.core.session import Look, Session
 from sdstop.tui.spans import LoadCells, spans, time_axis
 from sdstop.tui.terminal import Options

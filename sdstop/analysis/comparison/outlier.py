@@ -18,22 +18,10 @@ from msgspec import Struct
 
 from sdstop.core.advice import Advice, run
 from sdstop.core.evidence import Cite
-from sdstop.core.finding import (
-    Damage,
-    Finding,
-    Limits,
-    NodeRule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-    of_rule,
-)
+from sdstop.core.finding import Damage, Finding, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.finding_text import fitting
 from sdstop.core.format import quantity
+from sdstop.core.rule import Limits, NodeRule, Threshold, of_rule
 
 THRESHOLDS = (
     Threshold("peers", 3, "minimum number of peers to call a node an outlier"),

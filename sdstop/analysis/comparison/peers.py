@@ -30,11 +30,12 @@ from sdstop.collectors.network.readings import Interface
 from sdstop.collectors.system.readings import Node
 from sdstop.core.advice import run
 from sdstop.core.evidence import Cite
-from sdstop.core.finding import Damage, Finding, Limits, NodeRule, Severity, Unchecked, Value, Verdict, cites, of_rule
+from sdstop.core.finding import Damage, Finding, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.finding_text import fitting
 from sdstop.core.format import bytes_
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
+from sdstop.core.rule import Limits, NodeRule, of_rule
 from sdstop.core.site import Site, SiteNode
 
 PATH_MISSING = NodeRule(

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from sdstop.core.finding import Threshold
+from sdstop.core.rule import Threshold
 from sdstop.core.text import added
 
 V = TypeVar("V")

@@ -9,8 +9,9 @@ from sdstop.collectors.kernel.names import disk_of
 from sdstop.collectors.kernel.readings import KernelComplaint, KernelLog, counted
 from sdstop.core import format as human
 from sdstop.core.evidence import Cite
-from sdstop.core.finding import Gap, Threshold, Unchecked, Value
+from sdstop.core.finding import Gap, Unchecked, Value
 from sdstop.core.history import Window
+from sdstop.core.rule import Threshold
 
 RECENT = Threshold("recent", 600.0, "age of messages in seconds above which they are history", "seconds")
 CITED = 4

@@ -9,22 +9,10 @@ from sdstop.collectors.health.raid_readings import RaidController, RaidVolume
 from sdstop.collectors.health.readings import DiskHealth
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, run
-from sdstop.core.finding import (
-    Covers,
-    Damage,
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Damage, Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule
 
 BACKUP = 16
 """Bit of an NVMe disk's critical warning: the backup of its volatile memory has failed."""

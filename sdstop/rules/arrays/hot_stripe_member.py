@@ -14,9 +14,10 @@ from sdstop.analysis.tasks import programs
 from sdstop.collectors.md.readings import Array
 from sdstop.core import format as human
 from sdstop.core.advice import run
-from sdstop.core.finding import Covers, Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule
 from sdstop.readings.disk import DiskActivity
 from sdstop.rules.arrays.stripe_convoy import values
 

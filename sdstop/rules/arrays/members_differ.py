@@ -13,11 +13,12 @@ from msgspec import Struct
 from sdstop.collectors.block.readings import BlockDevice
 from sdstop.core import format as human
 from sdstop.core.advice import run
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.finding_text import TITLE, fitting
 from sdstop.core.history import Window
 from sdstop.core.joins import GroupKind
 from sdstop.core.peer_group import PeerGroup
+from sdstop.core.rule import Limits, Rule, Threshold
 
 _KINDS = frozenset({GroupKind.COLUMNS, GroupKind.LEGS, GroupKind.IMAGES, GroupKind.LEAVES})
 _STEP = "If the difference is not on purpose, set it as on the others."

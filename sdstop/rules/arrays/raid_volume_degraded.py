@@ -7,20 +7,9 @@ from collections.abc import Iterator
 from sdstop.collectors.health.raid_readings import RaidController, RaidDisk, RaidVolume
 from sdstop.core import format as human
 from sdstop.core.advice import run
-from sdstop.core.finding import (
-    Damage,
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Damage, Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits, Rule
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:

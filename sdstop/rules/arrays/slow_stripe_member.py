@@ -17,8 +17,9 @@ from sdstop.collectors.md.readings import Array
 from sdstop.core import format as human
 from sdstop.core.averages import median
 from sdstop.core.evidence import Cite
-from sdstop.core.finding import Covers, Finding, Gap, Limits, Rule, Severity, Value, Verdict, cites, passed, unchecked
+from sdstop.core.finding import Finding, Gap, Severity, Value, Verdict, cites, passed, unchecked
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule
 from sdstop.readings.disk import DiskActivity
 from sdstop.readings.service import Service
 

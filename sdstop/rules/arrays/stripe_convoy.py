@@ -14,20 +14,9 @@ from sdstop.analysis.tasks import programs
 from sdstop.collectors.block.readings import BlockDevice
 from sdstop.collectors.md.readings import Array
 from sdstop.core import format as human
-from sdstop.core.finding import (
-    Covers,
-    Finding,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule, Threshold
 from sdstop.readings.disk import DiskActivity
 
 

@@ -12,22 +12,10 @@ from sdstop.collectors.devicemapper.volume_readings import MappedRaidState
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.evidence import Outcome
-from sdstop.core.finding import (
-    Covers,
-    Damage,
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Damage, Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule
 
 _SOURCE = "dm-status"
 _GAPS = {Outcome.ABSENT: Gap.UNRECORDED, Outcome.DENIED: Gap.DENIED}

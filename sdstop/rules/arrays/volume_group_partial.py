@@ -7,20 +7,9 @@ from collections.abc import Iterator
 from sdstop.collectors.devicemapper.volume_readings import LogicalVolume, PhysicalVolume, VolumeGroup
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
-from sdstop.core.finding import (
-    Covers,
-    Damage,
-    Finding,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Damage, Finding, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:

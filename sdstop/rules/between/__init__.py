@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from sdstop.analysis.comparison.peers import COMPARING
-from sdstop.core.finding import NodeRule
+from sdstop.core.rule import NodeRule
 
 ORDER: tuple[str, ...] = (
     "split_brain",

@@ -9,22 +9,10 @@ from msgspec.structs import replace
 
 from sdstop.core import format as human
 from sdstop.core.evidence import Cite
-from sdstop.core.finding import (
-    Damage,
-    Finding,
-    Gap,
-    Limits,
-    NodeRule,
-    RuledOut,
-    Severity,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-    worst_of,
-)
+from sdstop.core.finding import Damage, Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites, worst_of
 from sdstop.core.finding_order import urgency
 from sdstop.core.finding_text import fitting
+from sdstop.core.rule import Limits, NodeRule
 from sdstop.core.site import APART, AT_ONCE, Site, SiteNode, apart
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode
 

@@ -8,20 +8,9 @@ from sdstop.collectors.ceph.readings import CephCheck, CephDaemon
 from sdstop.core import format as human
 from sdstop.core.advice import run
 from sdstop.core.expression import expression
-from sdstop.core.finding import (
-    Damage,
-    Finding,
-    Gap,
-    Limits,
-    NodeRule,
-    RuledOut,
-    Severity,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Damage, Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.finding_text import fitting
+from sdstop.core.rule import Limits, NodeRule
 from sdstop.core.shell import phrase
 from sdstop.core.site import Site, SiteNode
 from sdstop.readings.cluster import Cluster

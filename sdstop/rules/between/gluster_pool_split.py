@@ -10,20 +10,9 @@ from sdstop.analysis.clusters.gluster_pool import GLUSTER
 from sdstop.collectors.gluster.readings import GlusterBrick, GlusterVolume
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
-from sdstop.core.finding import (
-    Damage,
-    Finding,
-    Gap,
-    Limits,
-    NodeRule,
-    RuledOut,
-    Severity,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Damage, Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.finding_text import fitting
+from sdstop.core.rule import Limits, NodeRule
 from sdstop.core.shell import phrase
 from sdstop.core.site import APART, AT_ONCE, Site, SiteNode, apart
 from sdstop.readings.cluster import Cluster, ClusterNode

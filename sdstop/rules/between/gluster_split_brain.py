@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from sdstop.collectors.gluster.readings import GlusterHeal, GlusterSplitBrain
 from sdstop.core import format as human
 from sdstop.core.advice import run
-from sdstop.core.finding import Damage, Finding, Gap, Limits, NodeRule, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import Damage, Finding, Gap, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.finding_text import fitting
+from sdstop.core.rule import Limits, NodeRule
 from sdstop.core.site import APART, AT_ONCE, Site, SiteNode, apart
 
 _ID = "gluster-split-brain"

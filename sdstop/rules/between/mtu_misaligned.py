@@ -11,9 +11,10 @@ from sdstop.collectors.aoe.readings import AoeExport, AoeTarget, payload
 from sdstop.collectors.network.readings import Interface
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, run
-from sdstop.core.finding import Finding, NodeRule, RuledOut, Severity, Value, Verdict, cites, worst_of
+from sdstop.core.finding import Finding, RuledOut, Severity, Value, Verdict, cites, worst_of
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
+from sdstop.core.rule import NodeRule
 from sdstop.core.site import Site, SiteNode, apart
 
 _ID = "mtu-misaligned"

@@ -9,20 +9,10 @@ from msgspec.structs import replace
 
 from sdstop.core import format as human
 from sdstop.core.evidence import Cite
-from sdstop.core.finding import (
-    Finding,
-    Gap,
-    Limits,
-    NodeRule,
-    RuledOut,
-    Severity,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.finding_order import urgency
 from sdstop.core.finding_text import fitting
+from sdstop.core.rule import Limits, NodeRule
 from sdstop.core.shell import phrase
 from sdstop.core.site import AT_ONCE, Site, SiteNode
 from sdstop.readings.cluster import Cluster, ClusterClient, ClusterNode

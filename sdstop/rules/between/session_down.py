@@ -16,21 +16,10 @@ from sdstop.collectors.network.readings import Interface
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.evidence import Cite
-from sdstop.core.finding import (
-    Damage,
-    Finding,
-    Gap,
-    Limits,
-    NodeRule,
-    RuledOut,
-    Severity,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Damage, Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.finding_text import fitting
 from sdstop.core.model import Reading
+from sdstop.core.rule import Limits, NodeRule
 from sdstop.core.shell import phrase
 from sdstop.core.site import APART, AT_ONCE, Site, SiteNode, apart
 

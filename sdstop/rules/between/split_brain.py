@@ -8,8 +8,9 @@ from sdstop.analysis.clusters.drbd_pairs import ALONE, GOOD, DrbdPair, DrbdSide,
 from sdstop.collectors.drbd.readings import DrbdConnection
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
-from sdstop.core.finding import Damage, Finding, Limits, NodeRule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import Damage, Finding, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.finding_text import fitting
+from sdstop.core.rule import Limits, NodeRule
 from sdstop.core.site import APART, AT_ONCE, Site
 
 

@@ -10,20 +10,9 @@ from sdstop.collectors.block.readings import BlockDevice
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, run
 from sdstop.core.evidence import Cite
-from sdstop.core.finding import (
-    Damage,
-    Finding,
-    Gap,
-    Limits,
-    NodeRule,
-    RuledOut,
-    Severity,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Damage, Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.finding_text import fitting
+from sdstop.core.rule import Limits, NodeRule
 from sdstop.core.site import APART, Site, SiteNode
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode
 from sdstop.readings.device_names import unstable

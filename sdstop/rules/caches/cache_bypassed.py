@@ -10,8 +10,9 @@ from msgspec.structs import replace
 from sdstop.analysis.caches.counters import BlockAlignment, CacheAnalysis, CacheSteps, block_alignment, cachings
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits, Rule, Threshold
 from sdstop.readings.cache import Cache, share
 
 _OUT_OF_USE = frozenset({"none", "passthrough"})

@@ -9,8 +9,9 @@ from sdstop.analysis.caches.counters import CacheAnalysis, CacheSteps, cachings
 from sdstop.collectors.system.readings import Node
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, run
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits, Rule, Threshold
 from sdstop.readings.cache import Cache, share
 
 _ABSORBS = frozenset({"flashcache", "bcache"})

@@ -7,22 +7,11 @@ from collections.abc import Iterator, Sequence
 from sdstop.collectors.block.readings import BlockDevice
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
-from sdstop.core.finding import (
-    Covers,
-    Damage,
-    Finding,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Damage, Finding, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
 from sdstop.core.joins import Naming, Relation, ThingKind
+from sdstop.core.rule import Covers, Limits, Rule
 from sdstop.core.text import added
 from sdstop.core.thing import Thing
 from sdstop.readings.cache import Cache

@@ -7,20 +7,9 @@ from collections.abc import Iterator
 from sdstop.analysis.disks.device_work import DeviceWork, device_work
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, run
-from sdstop.core.finding import (
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Moment, Window
+from sdstop.core.rule import Limits, Rule, Threshold
 from sdstop.readings.cache import Cache
 from sdstop.readings.disk import Disk
 

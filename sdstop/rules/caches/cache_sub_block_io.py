@@ -16,8 +16,9 @@ from sdstop.analysis.caches.counters import (
 from sdstop.collectors.aoe.readings import AoeExport
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, run
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits, Rule, Threshold
 from sdstop.readings.cache import Cache, share
 
 _SHOWN = 3

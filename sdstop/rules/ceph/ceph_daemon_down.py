@@ -8,21 +8,10 @@ from sdstop.analysis.clusters.osd import is_osd, subject_of, words_of
 from sdstop.collectors.ceph.readings import DAEMONS, CephDaemon
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
-from sdstop.core.finding import (
-    Covers,
-    Damage,
-    Finding,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Damage, Finding, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule
 from sdstop.core.shell import phrase
 from sdstop.readings.cluster import ClusterDevice
 

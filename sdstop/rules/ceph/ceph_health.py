@@ -14,22 +14,10 @@ from sdstop.core import format as human
 from sdstop.core.advice import Advice, run
 from sdstop.core.evidence import Outcome, command_key
 from sdstop.core.expression import expression
-from sdstop.core.finding import (
-    Covers,
-    Damage,
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Damage, Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule
 from sdstop.readings.cluster import Cluster, ClusterNode
 
 _LISTED = 12

@@ -9,21 +9,10 @@ from sdstop.analysis.clusters.osd import disk_advice, is_osd, subject_of, words_
 from sdstop.collectors.ceph.readings import CephCheck, CephDaemon
 from sdstop.core import format as human
 from sdstop.core.advice import run
-from sdstop.core.finding import (
-    Covers,
-    Damage,
-    Finding,
-    Limits,
-    Rule,
-    Severity,
-    Value,
-    Verdict,
-    cites,
-    passed,
-    unchecked,
-)
+from sdstop.core.finding import Damage, Finding, Severity, Value, Verdict, cites, passed, unchecked
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule
 from sdstop.core.shell import phrase
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterPool
 

@@ -10,15 +10,11 @@ from sdstop.collectors.ceph.readings import UNPLACED
 from sdstop.core import format as human
 from sdstop.core.averages import median
 from sdstop.core.finding import (
-    Covers,
     Damage,
     Finding,
     Gap,
-    Limits,
-    Rule,
     RuledOut,
     Severity,
-    Threshold,
     Unchecked,
     Value,
     Verdict,
@@ -28,6 +24,7 @@ from sdstop.core.finding import (
 )
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule, Threshold
 from sdstop.core.shell import phrase
 from sdstop.readings.cluster import ClusterDevice
 from sdstop.readings.disk import DiskActivity

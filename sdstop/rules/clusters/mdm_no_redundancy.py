@@ -5,20 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop.core.advice import Advice, run
-from sdstop.core.finding import (
-    Covers,
-    Damage,
-    Finding,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Damage, Finding, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule
 from sdstop.core.shell import phrase, quoted
 from sdstop.readings.cluster import Cluster, ClusterNode
 

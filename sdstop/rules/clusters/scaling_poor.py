@@ -8,10 +8,11 @@ from msgspec import Struct
 
 from sdstop.core import format as human
 from sdstop.core.averages import median
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.finding_order import urgency
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Moment, Window
+from sdstop.core.rule import Limits, Rule, Threshold
 from sdstop.core.text import added
 from sdstop.readings.cluster import Cluster, ClusterClient
 

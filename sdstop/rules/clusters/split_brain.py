@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from sdstop.collectors.drbd.readings import DrbdConnection
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
-from sdstop.core.finding import Damage, Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import Damage, Finding, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits, Rule
 
 _ALONE = "StandAlone"
 _GOOD = frozenset({"UpToDate", "Consistent"})

@@ -23,20 +23,9 @@ from sdstop.analysis.members.peer_samples import SECONDS, recent
 from sdstop.analysis.tasks import programs
 from sdstop.core import format as human
 from sdstop.core.advice import run
-from sdstop.core.finding import (
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-    passed,
-)
+from sdstop.core.finding import Finding, Gap, Severity, Unchecked, Value, Verdict, cites, passed
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits, Rule, Threshold
 from sdstop.core.thing import Thing
 from sdstop.readings.disk import DiskActivity
 

@@ -17,21 +17,10 @@ from sdstop.collectors.block.readings import BlockDevice
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.columns import values_of
-from sdstop.core.finding import (
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-    passed,
-)
+from sdstop.core.finding import Finding, Gap, Severity, Unchecked, Value, Verdict, cites, passed
 from sdstop.core.history import Moment, Window
 from sdstop.core.joins import ThingKind
+from sdstop.core.rule import Limits, Rule, Threshold
 from sdstop.core.thing import Thing
 from sdstop.readings.disk import Disk, DiskActivity
 

@@ -8,8 +8,9 @@ from sdstop.collectors.block.readings import BlockDevice
 from sdstop.core import format as human
 from sdstop.core.advice import run
 from sdstop.core.columns import value_of, values_beside, values_of
-from sdstop.core.finding import Damage, Finding, Limits, Rule, RuledOut, Severity, Threshold, Value, Verdict, cites
+from sdstop.core.finding import Damage, Finding, RuledOut, Severity, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits, Rule, Threshold
 from sdstop.readings.disk import SECTOR, Disk, sysfs_name
 
 

@@ -13,21 +13,9 @@ from sdstop.collectors.health.readings import ANSWERED, DiskHealth, DiskTemperat
 from sdstop.core import format as human
 from sdstop.core.advice import run
 from sdstop.core.evidence import Cite
-from sdstop.core.finding import (
-    Covers,
-    Damage,
-    Finding,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Damage, Finding, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule, Threshold
 
 TEMPERATURE = 2
 """Bit of an NVMe disk's critical warning: outside of its limits, too hot or too cold."""

@@ -8,21 +8,9 @@ from sdstop.analysis.alike_verdicts import alike
 from sdstop.collectors.health.readings import ANSWERED, DiskHealth
 from sdstop.core import format as human
 from sdstop.core.advice import run
-from sdstop.core.finding import (
-    Covers,
-    Damage,
-    Finding,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Damage, Finding, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule, Threshold
 
 _EXACT = 1e-6
 """Tolerance of differences of whole percents."""

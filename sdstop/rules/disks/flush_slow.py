@@ -11,22 +11,10 @@ from sdstop.core import format as human
 from sdstop.core.advice import Advice, run
 from sdstop.core.averages import fmean
 from sdstop.core.columns import values_beside, values_of
-from sdstop.core.finding import (
-    SIGN,
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import SIGN, Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Moment, Window
 from sdstop.core.model import Rows
+from sdstop.core.rule import Limits, Rule, Threshold
 from sdstop.core.text import added
 from sdstop.readings.disk import Disk, DiskActivity
 

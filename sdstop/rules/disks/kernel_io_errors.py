@@ -27,21 +27,11 @@ from sdstop.collectors.kernel.message import LogPlace
 from sdstop.collectors.kernel.readings import DiskLog, KernelComplaint, KernelLog
 from sdstop.collectors.md.readings import Array
 from sdstop.core.advice import Advice, operands, run
-from sdstop.core.finding import (
-    Covers,
-    Damage,
-    Finding,
-    Limits,
-    Rule,
-    Severity,
-    Threshold,
-    Verdict,
-    cites,
-    passed,
-)
+from sdstop.core.finding import Damage, Finding, Severity, Verdict, cites, passed
 from sdstop.core.finding_text import TITLE, fitting
 from sdstop.core.format import width_of
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule, Threshold
 
 _DISKS = frozenset({"disk", "nvme", "mmc", "nbd", "rbd", "aoe", "scini", "pmem"})
 _TITLES: Mapping[str, str] = {

@@ -11,10 +11,11 @@ from sdstop.collectors.md.readings import Member
 from sdstop.collectors.zfs.readings import Vdev
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
-from sdstop.core.finding import Damage, Finding, Limits, Rule, Severity, Unchecked, Value, Verdict, cites, passed
+from sdstop.core.finding import Damage, Finding, Severity, Unchecked, Value, Verdict, cites, passed
 from sdstop.core.history import Window
 from sdstop.core.joins import Naming
 from sdstop.core.model import Reading
+from sdstop.core.rule import Limits, Rule
 
 _RAM = frozenset({"ram", "zram"})
 _FILES_IN_RAM = ("/dev/shm/", "/run/")  # noqa: S108  # where files are looked for, none is made

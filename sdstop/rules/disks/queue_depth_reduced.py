@@ -7,22 +7,9 @@ from collections.abc import Iterator, Sequence
 from sdstop.collectors.block.readings import BlockDevice
 from sdstop.core import format as human
 from sdstop.core.advice import run
-from sdstop.core.finding import (
-    Covers,
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-    passed,
-    unchecked,
-)
+from sdstop.core.finding import Finding, Gap, Severity, Unchecked, Value, Verdict, cites, passed, unchecked
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule, Threshold
 
 _FEWEST = 3
 """Disks of a model of which most agree."""

@@ -11,20 +11,9 @@ from sdstop.analysis.members.peer_groups import judged_groups
 from sdstop.collectors.md.readings import Array
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
-from sdstop.core.finding import (
-    Covers,
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Finding, Gap, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule, Threshold
 from sdstop.readings.disk import DiskActivity
 from sdstop.rules.arrays.slow_stripe_member import verdicts
 

@@ -11,21 +11,9 @@ from sdstop.collectors.fabric.port_readings import SasPhy
 from sdstop.collectors.fabric.readings import DiskPath, Hba
 from sdstop.core import format as human
 from sdstop.core.advice import run
-from sdstop.core.finding import (
-    Covers,
-    Finding,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-    unchecked,
-)
+from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked, Value, Verdict, cites, unchecked
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule, Threshold
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:

@@ -8,20 +8,9 @@ from sdstop.analysis.fabric.hba_throughput import HbaLoad, disks_behind, loads
 from sdstop.collectors.fabric.readings import DiskPath, Hba
 from sdstop.core import format as human
 from sdstop.core.advice import run
-from sdstop.core.finding import (
-    Covers,
-    Finding,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Value,
-    Verdict,
-    cites,
-    unchecked,
-)
+from sdstop.core.finding import Finding, RuledOut, Severity, Value, Verdict, cites, unchecked
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule, Threshold
 from sdstop.rules.fabric.hba_oversubscribed import HBA_OVERSUBSCRIBED
 
 

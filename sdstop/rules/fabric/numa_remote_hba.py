@@ -10,22 +10,9 @@ from msgspec.structs import replace
 from sdstop.collectors.fabric.readings import CardInterrupts, DiskPath, Hba, InterfaceNode, NumaNode
 from sdstop.collectors.network.readings import Interface
 from sdstop.core.advice import run
-from sdstop.core.finding import (
-    Covers,
-    Finding,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-    passed,
-    unchecked,
-)
+from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked, Value, Verdict, cites, passed, unchecked
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule, Threshold
 from sdstop.core.shell import quoted
 
 

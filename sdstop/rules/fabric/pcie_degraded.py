@@ -9,20 +9,9 @@ from sdstop.collectors.fabric.readings import NETWORK, Hba, PcieFunction
 from sdstop.collectors.network.readings import InterfaceActivity
 from sdstop.core import format as human
 from sdstop.core.advice import run
-from sdstop.core.finding import (
-    Covers,
-    Finding,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule, Threshold
 from sdstop.core.text import added
 from sdstop.readings.disk import DiskActivity
 

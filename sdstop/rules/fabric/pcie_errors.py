@@ -10,22 +10,9 @@ from sdstop.analysis.counter_growth import counter_growth
 from sdstop.collectors.fabric.readings import NETWORK, PcieFunction
 from sdstop.core import format as human
 from sdstop.core.advice import run
-from sdstop.core.finding import (
-    Covers,
-    Damage,
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Damage, Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule, Threshold
 
 _HOUR = 3600.0
 _KINDS = ("fatal", "uncorrected", "corrected")

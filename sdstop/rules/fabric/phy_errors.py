@@ -9,21 +9,10 @@ from sdstop.collectors.fabric.port_readings import SasExpander, SasExpanderActiv
 from sdstop.collectors.fabric.sas import COUNTERS
 from sdstop.core import format as human
 from sdstop.core.advice import run
-from sdstop.core.finding import (
-    Damage,
-    Finding,
-    Limits,
-    Rule,
-    Severity,
-    Threshold,
-    Value,
-    Verdict,
-    cites,
-    passed,
-    unchecked,
-)
+from sdstop.core.finding import Damage, Finding, Severity, Value, Verdict, cites, passed, unchecked
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits, Rule, Threshold
 
 _ID = "phy-errors"
 _HOUR = 3600.0

@@ -20,23 +20,10 @@ from sdstop.collectors.kernel.readings import KernelComplaint, KernelLog
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.evidence import dated
-from sdstop.core.finding import (
-    Covers,
-    Damage,
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Damage, Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule, Threshold
 
 _LOGGED = frozenset({"fs-error", "fs-corruption", "fs-write-lost"})
 _COUNTS = frozenset({"ext4", "ext3", "ext2", "btrfs"})

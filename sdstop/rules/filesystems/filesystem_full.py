@@ -8,22 +8,9 @@ from sdstop.analysis.space.filling import Filling, filling
 from sdstop.collectors.block.readings import FilesystemSpace, MountPoint
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
-from sdstop.core.finding import (
-    Covers,
-    Damage,
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Damage, Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule, Threshold
 
 _BOOT = frozenset({"/boot", "/boot/efi", "/efi"})
 """Where only updates write: once they are full, updates fail, and nothing that runs."""

@@ -12,21 +12,9 @@ from sdstop.collectors.kernel.readings import KernelLog
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
 from sdstop.core.evidence import Cite
-from sdstop.core.finding import (
-    Covers,
-    Damage,
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Damage, Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule
 
 _SHOWN = frozenset({"ext2", "ext3", "ext4", "btrfs", "vfat", "f2fs"})
 """File systems that become read-only after an error, which the mount table shows; XFS stays rw and fails."""

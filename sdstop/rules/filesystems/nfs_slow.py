@@ -14,23 +14,10 @@ from sdstop.collectors.filesystems.readings import NFS_KINDS, NfsMount, NfsReque
 from sdstop.collectors.network.peer_readings import StoragePeer
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, run
-from sdstop.core.finding import (
-    SIGN,
-    Covers,
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import SIGN, Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Moment, Window
+from sdstop.core.rule import Covers, Limits, Rule, Threshold
 
 AFTER = 20.0
 """Last seconds, which are compared; both halves must be slow, as they are not while a disk spins up once."""

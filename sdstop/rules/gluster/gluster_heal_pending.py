@@ -8,21 +8,9 @@ from itertools import pairwise
 from sdstop.collectors.gluster.heal import NOT_SHOWN, UNCOUNTED
 from sdstop.collectors.gluster.readings import GlusterHeal, GlusterVolume
 from sdstop.core.advice import run
-from sdstop.core.finding import (
-    Damage,
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Damage, Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits, Rule, Threshold
 
 _SEVERAL = 3
 """Counts in a row without a decrease after which healing is stuck."""

@@ -7,21 +7,10 @@ from collections.abc import Iterator, Sequence
 from sdstop.collectors.gluster.heal import MOST_PENDING
 from sdstop.collectors.gluster.readings import GlusterHeal, GlusterSplitBrain
 from sdstop.core.advice import Advice, run
-from sdstop.core.finding import (
-    Damage,
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Damage, Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits, Rule
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:

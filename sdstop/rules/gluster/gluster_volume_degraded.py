@@ -8,21 +8,10 @@ from sdstop.analysis.clusters.gluster_pool import GLUSTER
 from sdstop.collectors.gluster.readings import GlusterBrick, GlusterVolume
 from sdstop.core import format as human
 from sdstop.core.advice import run
-from sdstop.core.finding import (
-    Damage,
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Damage, Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits, Rule
 from sdstop.readings.cluster import Cluster
 
 _STARTED = "Started"

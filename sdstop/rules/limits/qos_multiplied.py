@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from sdstop.analysis.limits.limiting import LimitAnalysis, mappings
 from sdstop.core import format as human
-from sdstop.core.finding import Covers, Finding, Limits, Rule, RuledOut, Severity, Threshold, Value, Verdict, cites
+from sdstop.core.finding import Finding, RuledOut, Severity, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule, Threshold
 from sdstop.readings.limit import CGROUP, Limit
 
 

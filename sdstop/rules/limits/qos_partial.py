@@ -6,21 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from sdstop.analysis.limits.limiting import LimitAnalysis, mappings
 from sdstop.core import format as human
-from sdstop.core.finding import (
-    Covers,
-    Finding,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule, Threshold
 from sdstop.readings.limit import CGROUP, RBD, Limit
 
 _NAMED = 3

@@ -10,23 +10,10 @@ from sdstop.analysis.counter_growth import counter_growth
 from sdstop.collectors.limits.readings import ServiceGroup
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
-from sdstop.core.finding import (
-    SIGN,
-    Damage,
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import SIGN, Damage, Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits, Rule, Threshold
 
 _GRACE = 0.5
 _HOUR = 3600.0

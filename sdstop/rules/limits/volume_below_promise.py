@@ -6,21 +6,9 @@ from collections.abc import Iterator
 
 from sdstop.analysis.limits.limiting import LimitAnalysis, promised_analyses
 from sdstop.core import format as human
-from sdstop.core.finding import (
-    Covers,
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule, Threshold
 from sdstop.readings.limit import CGROUP, Limit
 
 

@@ -11,22 +11,10 @@ from sdstop.analysis.limits.limiting import LimitAnalysis, limit_analysis
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.evidence import Cite
-from sdstop.core.finding import (
-    Covers,
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule, Threshold
 from sdstop.readings.limit import CGROUP, POWERFLEX, QEMU, READ, TOTAL, WRITE, Limit
 
 

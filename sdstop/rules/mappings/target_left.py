@@ -7,21 +7,10 @@ from collections.abc import Iterator, Sequence
 from sdstop.collectors.devicemapper.other_targets import FAILED, FAULTY, READ_ONLY, UNKNOWN
 from sdstop.collectors.devicemapper.readings import MappedDevice, MappedTarget
 from sdstop.core.advice import operands, run
-from sdstop.core.finding import (
-    Damage,
-    Finding,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-    passed,
-)
+from sdstop.core.finding import Damage, Finding, RuledOut, Severity, Unchecked, Value, Verdict, cites, passed
 from sdstop.core.history import Window
 from sdstop.core.joins import Naming
+from sdstop.core.rule import Limits, Rule
 from sdstop.core.thing import Thing
 
 _ERROR = "error"

@@ -10,22 +10,9 @@ from sdstop.collectors.devicemapper.readings import MappedState
 from sdstop.collectors.md.readings import Array
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
-from sdstop.core.finding import (
-    Covers,
-    Damage,
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Damage, Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule, Threshold
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:

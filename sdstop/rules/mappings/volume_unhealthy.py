@@ -10,20 +10,9 @@ from msgspec.structs import replace
 from sdstop.collectors.devicemapper.volume_readings import LogicalVolume, ThinPool, VolumeSnapshot
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
-from sdstop.core.finding import (
-    Covers,
-    Damage,
-    Finding,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Damage, Finding, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule
 
 
 class _State(Struct, frozen=True):

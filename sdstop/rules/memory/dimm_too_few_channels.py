@@ -13,20 +13,9 @@ from sdstop.collectors.memory.readings import Dimm, MemorySocket
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, run
 from sdstop.core.evidence import Cite
-from sdstop.core.finding import (
-    Covers,
-    Finding,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule, Threshold
 from sdstop.core.shell import quoted
 from sdstop.core.text import added
 from sdstop.rules.fabric.hba_oversubscribed import HBA_OVERSUBSCRIBED, rebuilds_behind

@@ -17,21 +17,10 @@ from sdstop.collectors.memory.readings import (
 from sdstop.collectors.system.readings import Node
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, run
-from sdstop.core.finding import (
-    Damage,
-    Finding,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Damage, Finding, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits, Rule, Threshold
 
 _ID = "memory-errors"
 _HOUR, _DAY = 3600.0, 86400.0

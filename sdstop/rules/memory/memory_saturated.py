@@ -8,21 +8,9 @@ from sdstop.analysis.fabric.memory_traffic import MeasuredTraffic, measured_traf
 from sdstop.collectors.memory.readings import MemoryBandwidth, MemoryTraffic
 from sdstop.core import format as human
 from sdstop.core.advice import run
-from sdstop.core.finding import (
-    Covers,
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule, Threshold
 
 _RATED = "decimal_bytes_per_second"
 

@@ -10,22 +10,9 @@ from sdstop.collectors.kernel.readings import KernelLog
 from sdstop.collectors.system.readings import MEMINFO, VMSTAT, Node, Pressure
 from sdstop.core import format as human
 from sdstop.core.advice import run
-from sdstop.core.finding import (
-    SIGN,
-    Damage,
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import SIGN, Damage, Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits, Rule, Threshold
 from sdstop.readings.cache import Cache
 from sdstop.readings.cpu import CpuReport
 

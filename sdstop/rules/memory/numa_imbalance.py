@@ -7,22 +7,9 @@ from collections.abc import Iterable, Iterator
 from sdstop.collectors.fabric.readings import NumaActivity, NumaNode
 from sdstop.core import format as human
 from sdstop.core.advice import run
-from sdstop.core.finding import (
-    Covers,
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-    unchecked,
-)
+from sdstop.core.finding import Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites, unchecked
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule, Threshold
 
 _ID = "numa-imbalance"
 _SUBJECT = "memory"

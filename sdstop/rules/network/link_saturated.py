@@ -8,21 +8,9 @@ from sdstop.analysis.network.line import FULL, READINGS, LineShare, has_line, li
 from sdstop.collectors.network.readings import Interface, InterfaceActivity
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
-from sdstop.core.finding import (
-    Covers,
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule, Threshold
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:

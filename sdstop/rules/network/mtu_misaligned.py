@@ -23,20 +23,9 @@ from sdstop.collectors.aoe.readings import SECTOR, AoeExport, AoePort, AoeSocket
 from sdstop.collectors.network.readings import Interface
 from sdstop.core import format as human
 from sdstop.core.advice import ShellCommand, run
-from sdstop.core.finding import (
-    Covers,
-    Finding,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule, Threshold
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:

@@ -7,20 +7,9 @@ from collections.abc import Iterator, Sequence
 from sdstop.collectors.network.readings import Interface, InterfaceLink
 from sdstop.core import format as human
 from sdstop.core.advice import ShellCommand, run
-from sdstop.core.finding import (
-    Covers,
-    Damage,
-    Finding,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Damage, Finding, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule
 
 _FORWARDS = frozenset({"bridge"})
 _BUNDLES = frozenset({"bond", "team"})

@@ -9,20 +9,9 @@ from sdstop.collectors.network.path_readings import PathMtu, Tcp
 from sdstop.collectors.network.readings import Interface
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
-from sdstop.core.finding import (
-    Covers,
-    Finding,
-    Limits,
-    Rule,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-    passed,
-)
+from sdstop.core.finding import Finding, Severity, Unchecked, Value, Verdict, cites, passed
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule, Threshold
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:

@@ -8,22 +8,10 @@ from sdstop.analysis.counter_growth import counter_growth
 from sdstop.collectors.network.peer_readings import StoragePeer
 from sdstop.core import format as human
 from sdstop.core.advice import run
-from sdstop.core.finding import (
-    Covers,
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule, Threshold
 
 _SPANS = (60.0, 300.0)
 """Seconds over which segments are compared: a new loss shows in the short one, a rare one in the long one."""

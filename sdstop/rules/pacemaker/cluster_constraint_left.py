@@ -6,21 +6,10 @@ from collections.abc import Iterator
 
 from sdstop.collectors.pacemaker.readings import ClusterConstraint
 from sdstop.core.advice import run
-from sdstop.core.finding import (
-    Covers,
-    Damage,
-    Finding,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Value,
-    Verdict,
-    cites,
-    passed,
-)
+from sdstop.core.finding import Damage, Finding, RuledOut, Severity, Value, Verdict, cites, passed
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:

@@ -7,21 +7,10 @@ from collections.abc import Iterator
 from sdstop.analysis.clusters.manager import can_fence
 from sdstop.collectors.pacemaker.readings import ClusterPolicy
 from sdstop.core.advice import Advice, run
-from sdstop.core.finding import (
-    Damage,
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Damage, Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits, Rule
 from sdstop.readings.cluster import Cluster
 
 _SEVERAL = 2

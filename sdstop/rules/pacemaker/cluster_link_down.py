@@ -6,22 +6,10 @@ from collections.abc import Iterator
 
 from sdstop.collectors.pacemaker.readings import ClusterMembership, CorosyncLink
 from sdstop.core.advice import run
-from sdstop.core.finding import (
-    Covers,
-    Damage,
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Damage, Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:

@@ -13,22 +13,11 @@ from sdstop.collectors.pacemaker.cluster import PACEMAKER
 from sdstop.collectors.pacemaker.corosync import COROSYNC_MEMBERSHIP
 from sdstop.collectors.pacemaker.readings import ClusterMembership, ClusterPolicy
 from sdstop.core.advice import run
-from sdstop.core.finding import (
-    Damage,
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Damage, Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
+from sdstop.core.rule import Limits, Rule
 from sdstop.core.snapshot import Run
 from sdstop.readings.cluster import Cluster
 

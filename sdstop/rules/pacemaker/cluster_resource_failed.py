@@ -9,22 +9,11 @@ from msgspec import Struct
 from sdstop.analysis.clusters.manager import doubt
 from sdstop.collectors.pacemaker.readings import ClusterPolicy, ClusterResource
 from sdstop.core.advice import Advice, operands, run
-from sdstop.core.finding import (
-    Covers,
-    Damage,
-    Finding,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Damage, Finding, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.finding_text import fitting
 from sdstop.core.format import duration, plural
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule
 from sdstop.readings.cluster import Cluster, ClusterNode
 
 _REMOTE = "ocf:pacemaker:remote"

@@ -9,20 +9,10 @@ from sdstop.collectors.devicemapper.multipath import MAP_UUID
 from sdstop.collectors.devicemapper.readings import MultipathPath
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
-from sdstop.core.finding import (
-    Covers,
-    Damage,
-    Finding,
-    Limits,
-    Rule,
-    Severity,
-    Value,
-    Verdict,
-    cites,
-    passed,
-)
+from sdstop.core.finding import Damage, Finding, Severity, Value, Verdict, cites, passed
 from sdstop.core.history import Window
 from sdstop.core.joins import Naming, Relation, ThingKind
+from sdstop.core.rule import Covers, Limits, Rule
 from sdstop.core.thing import Thing
 
 _USES = frozenset({Relation.STORED, Relation.MEMBER, Relation.CACHED})

@@ -11,22 +11,10 @@ from sdstop.collectors.network.peer_readings import NvmePath
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.averages import fmean
-from sdstop.core.finding import (
-    Covers,
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
+from sdstop.core.rule import Covers, Limits, Rule, Threshold
 from sdstop.readings.disk import DiskActivity
 
 R = TypeVar("R", bound=Reading)

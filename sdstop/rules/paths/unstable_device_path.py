@@ -9,9 +9,10 @@ from sdstop.collectors.block.readings import BlockDevice
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.expression import expression
-from sdstop.core.finding import Covers, Damage, Finding, Limits, Rule, RuledOut, Severity, Value, Verdict, cites
+from sdstop.core.finding import Damage, Finding, RuledOut, Severity, Value, Verdict, cites
 from sdstop.core.finding_text import TITLE, fitting
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule
 from sdstop.core.shell import quoted
 from sdstop.readings.cluster import ClusterDevice
 from sdstop.readings.device_names import DevicePath, unstable

@@ -8,8 +8,9 @@ from sdstop.collectors.block.readings import BlockDevice
 from sdstop.collectors.powerflex.readings import ScaleioPool
 from sdstop.core import format as human
 from sdstop.core.advice import run
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits, Rule
 from sdstop.readings.cluster import ClusterDevice
 
 _FLASH = frozenset({"SSD", "NVMe", "NVME"})

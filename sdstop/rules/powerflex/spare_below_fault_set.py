@@ -8,21 +8,10 @@ from sdstop.collectors.powerflex.readings import ScaleioPool
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, run
 from sdstop.core.evidence import Cite
-from sdstop.core.finding import (
-    Damage,
-    Finding,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Damage, Finding, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits, Rule, Threshold
 from sdstop.readings.cluster import ClusterPool, FailureDomain
 
 _HALF = 0.5

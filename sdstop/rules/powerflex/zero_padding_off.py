@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from sdstop.collectors.powerflex.readings import ScaleioPool
 from sdstop.core import format as human
-from sdstop.core.finding import Damage, Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import Damage, Finding, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits, Rule
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:

@@ -8,8 +8,9 @@ from sdstop.analysis.rebuilds.pace import Trend
 from sdstop.analysis.rebuilds.rebuilding import REPAIRS, RebuildAnalysis, eta_words, rebuild_analyses
 from sdstop.core import format as human
 from sdstop.core.advice import Advice
-from sdstop.core.finding import Damage, Finding, Limits, Rule, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import Damage, Finding, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits, Rule
 from sdstop.readings.rebuild import Rebuild
 
 

@@ -19,21 +19,10 @@ from sdstop.analysis.rebuilds.suspects import Suspect, suspects
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.averages import median
-from sdstop.core.finding import (
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
+from sdstop.core.rule import Limits, Rule, Threshold
 from sdstop.core.shell import phrase
 from sdstop.readings.disk import DiskActivity
 from sdstop.readings.rebuild import Rebuild, folder

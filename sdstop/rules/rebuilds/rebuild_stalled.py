@@ -9,20 +9,9 @@ from sdstop.analysis.rebuilds.pace import PAUSE, PAUSES, READINGS, STALLED, Pace
 from sdstop.analysis.rebuilds.rebuilding import REPAIRS, RebuildAnalysis, rebuild_analyses
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
-from sdstop.core.finding import (
-    Damage,
-    Finding,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Damage, Finding, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits, Rule, Threshold
 from sdstop.readings.rebuild import Rebuild, folder
 
 

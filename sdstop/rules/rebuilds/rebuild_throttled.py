@@ -16,20 +16,9 @@ from sdstop.analysis.rebuilds.rebuilding import (
 )
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, run
-from sdstop.core.finding import (
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits, Rule, Threshold
 from sdstop.readings.disk import DiskActivity
 from sdstop.readings.rebuild import Rebuild
 

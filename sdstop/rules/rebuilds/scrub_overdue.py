@@ -17,22 +17,10 @@ from sdstop.collectors.system.readings import Node
 from sdstop.collectors.zfs.readings import Pool
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
-from sdstop.core.finding import (
-    Covers,
-    Damage,
-    Finding,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Damage, Finding, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
+from sdstop.core.rule import Covers, Limits, Rule, Threshold
 from sdstop.readings.rebuild import folder
 
 _DAY = 86_400.0

@@ -8,20 +8,9 @@ from sdstop.analysis.clusters.ceph_effect import explained
 from sdstop.analysis.clusters.osd import is_osd, subject_of
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, run
-from sdstop.core.finding import (
-    Damage,
-    Finding,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Damage, Finding, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits, Rule, Threshold
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterPool
 
 _FILL_CHECKS = (

@@ -8,22 +8,9 @@ from sdstop.analysis.space.filling import Filling, filling_of
 from sdstop.collectors.devicemapper.volume_readings import VolumeSnapshot
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
-from sdstop.core.finding import (
-    Covers,
-    Damage,
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Damage, Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule, Threshold
 
 _LOST = {
     "invalid": "The kernel reports Invalid: the space for changes overflowed or failed.",

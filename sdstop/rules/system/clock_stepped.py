@@ -8,21 +8,9 @@ from itertools import pairwise
 from sdstop.collectors.system.readings import STAT, Node
 from sdstop.core import format as human
 from sdstop.core.advice import run
-from sdstop.core.finding import (
-    Damage,
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Damage, Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits, Rule, Threshold
 
 _SUBJECT = "clock"
 

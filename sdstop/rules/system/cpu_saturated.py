@@ -8,21 +8,9 @@ from sdstop.collectors.system.node import spent
 from sdstop.collectors.system.readings import Cpu, CpuActivity, PrintedCpu
 from sdstop.core import format as human
 from sdstop.core.advice import run
-from sdstop.core.finding import (
-    SIGN,
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import SIGN, Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits, Rule, Threshold
 from sdstop.core.text import added
 
 SUBJECT = "processors"

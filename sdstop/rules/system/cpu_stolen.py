@@ -9,21 +9,9 @@ from msgspec import Struct
 from sdstop.collectors.system.readings import Cpu, Node
 from sdstop.core import format as human
 from sdstop.core.advice import run
-from sdstop.core.finding import (
-    SIGN,
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import SIGN, Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits, Rule, Threshold
 from sdstop.readings import cpu
 from sdstop.readings.cpu import CpuReport
 

@@ -16,11 +16,8 @@ from sdstop.core.finding import (
     Damage,
     Finding,
     Gap,
-    Limits,
-    Rule,
     RuledOut,
     Severity,
-    Threshold,
     Unchecked,
     Value,
     Verdict,
@@ -30,6 +27,7 @@ from sdstop.core.finding import (
 )
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits, Rule, Threshold
 
 _WARNING, _CRITICAL, _INFO = Severity.WARNING, Severity.CRITICAL, Severity.INFO
 _STATES = {

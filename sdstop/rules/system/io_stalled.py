@@ -8,22 +8,9 @@ from sdstop.analysis.tasks.stalled import GRACE, STOPS, StalledGroup, causes, st
 from sdstop.collectors.system.readings import STAT, BlockedTask, BlockedTasks, Node
 from sdstop.core import format as human
 from sdstop.core.advice import run
-from sdstop.core.finding import (
-    SIGN,
-    Damage,
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import SIGN, Damage, Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits, Rule, Threshold
 
 SUBJECT = "tasks"
 _STUCK = "tasks-stuck"

@@ -8,19 +8,10 @@ from sdstop.analysis.tasks.kernel_log import RECENT, by_thing, gap_in, is_recent
 from sdstop.collectors.kernel.kinds import KINDS, LogEffect, Subject
 from sdstop.collectors.kernel.readings import KernelComplaint, KernelEvent, KernelLog
 from sdstop.core.advice import Advice, run
-from sdstop.core.finding import (
-    Damage,
-    Finding,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Damage, Finding, RuledOut, Severity, Verdict, cites
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits, Rule, Threshold
 
 _CRITICAL = frozenset({
     "lockup", "kernel-bug", "machine-check", "memory-uncorrected", "overheating", "cluster-fs-stopped",

@@ -13,20 +13,9 @@ from sdstop.analysis.tasks.stalled import EXPLAINED_BY, HELD, LOAD_RULE, LOADS, 
 from sdstop.collectors.system.readings import LOADAVG, STAT, BlockedTasks, Node, Pressure
 from sdstop.core import format as human
 from sdstop.core.advice import run
-from sdstop.core.finding import (
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits, Rule, Threshold
 from sdstop.core.text import added
 
 SUBJECT = "load"

@@ -10,8 +10,9 @@ from sdstop.collectors.system.readings import FailedUnit, Units
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
 from sdstop.core.expression import expression
-from sdstop.core.finding import Damage, Finding, Limits, Rule, Severity, Unchecked, Value, Verdict, cites, passed
+from sdstop.core.finding import Damage, Finding, Severity, Unchecked, Value, Verdict, cites, passed
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits, Rule
 
 SUBJECT = "units"
 

@@ -7,20 +7,9 @@ from collections.abc import Iterator
 from sdstop.collectors.zfs.readings import Pool
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
-from sdstop.core.finding import (
-    Covers,
-    Damage,
-    Finding,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Damage, Finding, RuledOut, Severity, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule, Threshold
 
 _DAY = 86_400.0
 

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from sdstop.collectors.zfs.readings import PoolSettings
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
-from sdstop.core.finding import Damage, Finding, Gap, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import Damage, Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits, Rule
 
 _MODES = {
     "continue": (

@@ -9,20 +9,9 @@ from sdstop.collectors.zfs.datasets import Dataset, DatasetActivity, DatasetSett
 from sdstop.collectors.zfs.readings import PoolState, Vdev, VdevLoad
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
-from sdstop.core.finding import (
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits, Rule, Threshold
 from sdstop.core.text import added
 
 SECONDS = 60.0

@@ -8,8 +8,9 @@ from sdstop.collectors.zfs.readings import Vdev
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
 from sdstop.core.expression import expression
-from sdstop.core.finding import Covers, Damage, Finding, Limits, Rule, RuledOut, Severity, Value, Verdict, cites
+from sdstop.core.finding import Damage, Finding, RuledOut, Severity, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule
 
 _NOTE = expression(r"block size: (\d{1,9})B configured, (\d{1,9})B native")
 """Note that `zpool status` prints beside such a device (cmd/zpool/zpool_main.c: VDEV_AUX_ASHIFT_TOO_BIG and others)."""

@@ -11,21 +11,9 @@ from sdstop.collectors.zfs.datasets import DatasetActivity, DatasetSettings
 from sdstop.collectors.zfs.readings import Vdev, draid
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
-from sdstop.core.finding import (
-    Covers,
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule, Threshold
 from sdstop.core.text import added
 from sdstop.readings.disk import DiskActivity
 

@@ -11,22 +11,9 @@ from sdstop.collectors.md.readings import Array, Member
 from sdstop.collectors.md.redundancy import Layout, sole_holders
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
-from sdstop.core.finding import (
-    Damage,
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-    unchecked,
-)
+from sdstop.core.finding import Damage, Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites, unchecked
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits, Rule, Threshold
 from sdstop.core.shell import phrase
 from sdstop.rules.arrays.array_degraded.halted import (
     bitmap_before,

@@ -5,14 +5,9 @@ from __future__ import annotations
 from sdstop.collectors.md.readings import Member
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, run
-from sdstop.core.finding import (
-    Finding,
-    Limits,
-    Severity,
-    Value,
-    cites,
-)
+from sdstop.core.finding import Finding, Severity, Value, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits
 
 _MARKS = {"write_error": "a write failed", "want_replacement": "its replacement is requested"}
 """Flags of a member that still serves, and their meaning."""

@@ -13,21 +13,9 @@ from sdstop.collectors.devicemapper.readings import ChecksummedDevice
 from sdstop.collectors.drbd.readings import resource_argument
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
-from sdstop.core.finding import (
-    Covers,
-    Damage,
-    Finding,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Damage, Finding, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule, Threshold
 from sdstop.readings.mismatch import Mismatch
 from sdstop.readings.rebuild import folder
 from sdstop.rules.arrays.data_mismatch.checksums import checksum_errors

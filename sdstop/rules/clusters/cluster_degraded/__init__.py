@@ -13,23 +13,11 @@ from sdstop.collectors.drbd.condition import FAILS, SUSPENDED, UNCONFIGURED
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.evidence import Cite
-from sdstop.core.finding import (
-    Covers,
-    Damage,
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Damage, Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
+from sdstop.core.rule import Covers, Limits, Rule
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, ClusterPool
 from sdstop.rules.clusters.cluster_degraded.drbd import drbd_advice, node_name
 

@@ -14,10 +14,7 @@ from sdstop.core.finding import (
     Damage,
     Finding,
     Gap,
-    Limits,
-    Rule,
     Severity,
-    Threshold,
     Unchecked,
     Value,
     Verdict,
@@ -27,6 +24,7 @@ from sdstop.core.finding import (
 )
 from sdstop.core.history import Moment, Window
 from sdstop.core.joins import Naming
+from sdstop.core.rule import Limits, Rule, Threshold
 from sdstop.core.thing import Thing
 from sdstop.core.topology import Topology
 from sdstop.readings.disk import Disk

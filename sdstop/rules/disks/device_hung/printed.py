@@ -8,8 +8,9 @@ from msgspec import Struct
 
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
-from sdstop.core.finding import Finding, Gap, Limits, Severity, Unchecked, Value, Verdict, cites, passed, unchecked
+from sdstop.core.finding import Finding, Gap, Severity, Unchecked, Value, Verdict, cites, passed, unchecked
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits
 from sdstop.readings.service import IOSTAT, SAR, Service
 
 _INTERVALS = 2

@@ -19,22 +19,9 @@ from sdstop.collectors.health.readings import (
 )
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, run
-from sdstop.core.finding import (
-    Covers,
-    Damage,
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Damage, Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule, Threshold
 from sdstop.rules.disks.disk_failing.slots import slot_findings
 
 RELIABILITY, READ_ONLY, BACKUP, MEMORY = 4, 8, 16, 32

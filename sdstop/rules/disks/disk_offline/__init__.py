@@ -15,12 +15,9 @@ from sdstop.collectors.devicemapper.readings import MultipathPath
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
 from sdstop.core.finding import (
-    Covers,
     Damage,
     Finding,
     Gap,
-    Limits,
-    Rule,
     RuledOut,
     Severity,
     Unchecked,
@@ -33,6 +30,7 @@ from sdstop.core.finding import (
 from sdstop.core.history import Window
 from sdstop.core.joins import CONTAINS, Naming
 from sdstop.core.memory import FORGOTTEN
+from sdstop.core.rule import Covers, Limits, Rule
 from sdstop.core.snapshot import Snapshot
 from sdstop.core.thing import Thing
 from sdstop.core.topology import Topology

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from sdstop.collectors.network.readings import Bond, BondSlave
 from sdstop.core import format as human
-from sdstop.core.finding import Covers, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Verdict
+from sdstop.core.finding import RuledOut, Severity, Unchecked, Verdict
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule, Threshold
 from sdstop.rules.network.bond_unbalanced.links import (
     cut_off,
     fewer_left,

@@ -10,18 +10,9 @@ from sdstop.collectors.network.readings import Bond, BondSlave, Interface, Inter
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.averages import fmean
-from sdstop.core.finding import (
-    Finding,
-    Gap,
-    Limits,
-    RuledOut,
-    Severity,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits
 
 EVEN = "balance-rr"
 """Mode that sends frames over all slaves in turn, whatever connection they belong to."""

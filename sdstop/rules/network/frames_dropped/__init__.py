@@ -7,21 +7,9 @@ from collections.abc import Iterator, Sequence
 from sdstop.collectors.network.readings import BondSlave, Interface, InterfaceFault, Traffic
 from sdstop.core import format as human
 from sdstop.core.advice import Advice
-from sdstop.core.finding import (
-    Covers,
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule, Threshold
 from sdstop.rules.network.frames_dropped.causes import LossCause, causes_of
 from sdstop.rules.network.frames_dropped.driver_counters import of_drivers
 from sdstop.rules.network.frames_dropped.losses import (

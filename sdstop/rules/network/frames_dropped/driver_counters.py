@@ -8,8 +8,9 @@ from sdstop.collectors.network.readings import InterfaceFault, Traffic
 from sdstop.core import format as human
 from sdstop.core.advice import run
 from sdstop.core.expression import expression
-from sdstop.core.finding import Finding, Gap, Limits, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import Finding, Gap, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits
 
 _DAMAGED = expression(r"(?:rx_|port\.rx_)?(?:crc_errors|crc_errors_phy|fcs_errors|symbol_err_phy|fcs_err)|rx_crc")
 """Counters of drivers (ethtool -S) of frames that a link damaged."""

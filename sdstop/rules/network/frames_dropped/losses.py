@@ -11,9 +11,9 @@ from msgspec import Struct
 from sdstop.collectors.network.path_readings import Softnet
 from sdstop.collectors.network.readings import STATISTICS, Interface, Traffic
 from sdstop.core.columns import values_of
-from sdstop.core.finding import Limits
 from sdstop.core.history import Window
 from sdstop.core.model import Rows
+from sdstop.core.rule import Limits
 
 
 class Losses(Struct, frozen=True, kw_only=True):

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from sdstop.collectors.network.path_readings import Tcp
 from sdstop.core import format as human
 from sdstop.core.advice import run
-from sdstop.core.finding import Damage, Finding, Limits, Severity, Value, cites
+from sdstop.core.finding import Damage, Finding, Severity, Value, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits
 from sdstop.rules.network.frames_dropped.losses import is_beyond, ratio
 
 

@@ -14,25 +14,12 @@ from sdstop.core import format as human
 from sdstop.core.advice import operands, run
 from sdstop.core.columns import values_of
 from sdstop.core.evidence import Cite
-from sdstop.core.finding import (
-    Covers,
-    Damage,
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Damage, Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
 from sdstop.core.joins import Naming
 from sdstop.core.memory import FORGOTTEN
 from sdstop.core.model import Rows
+from sdstop.core.rule import Covers, Limits, Rule, Threshold
 from sdstop.core.snapshot import Snapshot
 from sdstop.rules.network.link_degraded.gone import gone_interfaces
 

@@ -11,22 +11,9 @@ from sdstop.collectors.devicemapper.readings import MultipathPath, MultipathStat
 from sdstop.collectors.network.peer_readings import NvmePath
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
-from sdstop.core.finding import (
-    Covers,
-    Damage,
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Damage, Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule, Threshold
 from sdstop.rules.paths.path_failed.beside import beside_finding, disks_beside
 from sdstop.rules.paths.path_failed.nvme import namespaces
 from sdstop.rules.paths.path_failed.preferred import better_paths, held, not_preferred

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from sdstop.collectors.network.peer_readings import NvmePath
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
-from sdstop.core.finding import Damage, Finding, Gap, Limits, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import Damage, Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits
 
 _GRACE = 0.5
 

@@ -10,23 +10,11 @@ from sdstop.collectors.block.readings import BlockDevice
 from sdstop.collectors.network.peer_readings import SessionState, StorageSession
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
-from sdstop.core.finding import (
-    Damage,
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import Damage, Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
 from sdstop.core.joins import ThingKind
+from sdstop.core.rule import Limits, Rule, Threshold
 from sdstop.core.snapshot import Snapshot
 from sdstop.rules.paths.session_down.gone import gone_controllers, role
 

@@ -8,23 +8,10 @@ from sdstop.analysis.tasks.stalled import FROZEN_PLACE, GRACE, STOPS, StalledGro
 from sdstop.collectors.system.readings import BlockedTask, BlockedTasks, Node
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
-from sdstop.core.finding import (
-    SIGN,
-    Damage,
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Value,
-    Verdict,
-    cites,
-)
+from sdstop.core.finding import SIGN, Damage, Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits, Rule, Threshold
 from sdstop.readings.disk import Disk, DiskActivity
 from sdstop.rules.system.tasks_stuck.listed import judged_list
 

@@ -8,20 +8,9 @@ from sdstop.analysis.space.pooling import GOOD, LOST, PoolAnalysis, pool_analyse
 from sdstop.collectors.zfs.readings import Pool, PoolState
 from sdstop.core import format as human
 from sdstop.core.expression import expression
-from sdstop.core.finding import (
-    Covers,
-    Damage,
-    Finding,
-    Gap,
-    Limits,
-    Rule,
-    RuledOut,
-    Severity,
-    Threshold,
-    Unchecked,
-    Verdict,
-)
+from sdstop.core.finding import Damage, Finding, Gap, RuledOut, Severity, Unchecked, Verdict
 from sdstop.core.history import Window
+from sdstop.core.rule import Covers, Limits, Rule, Threshold
 from sdstop.rules.zfs.zfs_pool_degraded.capacity import nearly_full
 from sdstop.rules.zfs.zfs_pool_degraded.data import data_lost, scan_errors
 from sdstop.rules.zfs.zfs_pool_degraded.device_errors import device_errors

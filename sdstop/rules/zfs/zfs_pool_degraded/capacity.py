@@ -9,9 +9,10 @@ from sdstop.analysis.space.pooling import PoolAnalysis
 from sdstop.collectors.zfs.readings import Pool
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
-from sdstop.core.finding import Damage, Finding, Limits, Severity, Value, cites
+from sdstop.core.finding import Damage, Finding, Severity, Value, cites
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits
 
 
 def nearly_full(window: Window, whole: PoolAnalysis, limits: Limits) -> Iterator[Finding]:

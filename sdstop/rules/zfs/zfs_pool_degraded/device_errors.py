@@ -15,8 +15,9 @@ from sdstop.analysis.space.pooling import PoolAnalysis
 from sdstop.collectors.zfs.readings import Vdev
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
-from sdstop.core.finding import Damage, Finding, Limits, Severity, Value, cites
+from sdstop.core.finding import Damage, Finding, Severity, Value, cites
 from sdstop.core.history import Window
+from sdstop.core.rule import Limits
 from sdstop.rules.zfs.zfs_pool_degraded.device import device_steps
 from sdstop.rules.zfs.zfs_pool_degraded.missing_device import AUXILIARY
 
