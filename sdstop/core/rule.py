@@ -1,4 +1,4 @@
-"""Rule: one diagnosis, with its thresholds, what it needs, and the things to which it owes a verdict."""
+"""Rule: one diagnosis, with its thresholds, the families that it needs, and the things that it covers."""
 
 from __future__ import annotations
 

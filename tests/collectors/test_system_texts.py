@@ -14,7 +14,7 @@ from tests.pasted.corpus import judged, ruled_out
 GIB = 1 << 30
 HEAD = "USER         PID %CPU %MEM    VSZ   RSS TTY      STAT START   TIME COMMAND\n"
 STUCK = "root        1203  0.3  0.0      0     0 ?        D    Oct26  81:22 [md12_raid6]\n"
-NONE = BlockedTasks(0, listed="cmd:ps aux")
+NONE = BlockedTasks(0, listed="cmd:ps aux", threads=False)
 SHELL = "anna       31000  0.0  0.0  10072  3410 pts/1    S+   14:02   0:00 mysql -u root -phunter2\n"
 
 
@@ -65,7 +65,7 @@ def test_tasks_in_d_state_without_arguments_of_programs() -> None:
     assert rows({"cmd:ps aux": kept_listing(f"{HEAD}{pam}{odd}".encode()).decode()}) == [NONE]
     found = rows({"cmd:ps aux": kept_listing(f"{HEAD}{STUCK}{SHELL}".encode()).decode()})
     known = BlockedTask(1203, 0.0, 1203, "md12_raid6", kernel=True, wait=None, switches=None, listed="cmd:ps aux")
-    assert found == [BlockedTasks(1, listed="cmd:ps aux"), known]
+    assert found == [BlockedTasks(1, listed="cmd:ps aux", threads=False), known]
 
 
 @pytest.mark.parametrize("shifted", [SHELL.replace(" pts/1", ""), "root 5\n", "USER=x y\n"])
@@ -104,7 +104,7 @@ def test_a_list_that_is_only_a_part_shows_no_absence_of_blocked_tasks() -> None:
     screen += "   2211 root      20   0   10212   3212   1212 S   0,0   0,0   0:00.11 bash\n"
     assert not any(isinstance(row, BlockedTasks) for row in rows({"cmd:top": screen}))
     assert NONE in rows({"cmd:ps aux": f"{HEAD}{SHELL}"})
-    assert "tasks-stuck tasks" in ruled_out(judged(f"[root@a ~]# ps aux\n{HEAD}{SHELL}[root@a ~]# ".encode()))
+    assert "tasks-stuck tasks" in ruled_out(judged(f"[root@a ~]# ps auxH\n{HEAD}{SHELL}[root@a ~]# ".encode()))
     for text in (f"{HEAD}{SHELL}", f"[root@a ~]# ps aux | grep -v root\n{HEAD}{SHELL}[root@a ~]# "):
         assert "tasks-stuck tasks" not in ruled_out(judged(text.encode()))
 
