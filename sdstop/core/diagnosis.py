@@ -263,7 +263,7 @@ def _missing(window: Window, rule: Rule) -> Unchecked | None:
         asked = [run for run in runs if run.is_live]
         if not lacking or (asked and all(run.recorded for run in asked)):
             return _UNCONCERNED  # a text about something that the node lacks is not expected
-        why = not_recorded(lacking[0])  # the reason may name the source and why it is never queried
+        why = not_recorded(lacking[0]) if asked else "needs recorded output, and there is none"
         return Unchecked(f"{lacking[0].collector}: {why}", calm=True, gap=Gap.UNRECORDED)
     if rule.needs and not any(window.rows(family) for family in rule.needs[: rule.either]):
         return _UNCONCERNED

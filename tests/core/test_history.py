@@ -301,7 +301,7 @@ def test_a_text_that_nobody_pasted_means_nothing_where_the_node_was_asked(
     assert [*(u.reason for u in found.unchecked), *(r.subject for r in found.ruled_out)] == said
     only = Session(Origin("n", live=True), [text], (rule,))
     (unchecked,) = only.feed(Frame(1, 1.0, 1.0)).judgement.unchecked
-    assert unchecked.reason == "pasted: not recorded in this capture"
+    assert unchecked.reason == "pasted: needs recorded output, and there is none"
 
 
 def test_a_rule_that_needs_a_longer_window_says_so() -> None:
