@@ -1,10 +1,11 @@
-r"""Failed units of systemd, from recorded `systemctl --failed` or `list-units` (src/systemctl/systemctl-list-units.c).
+r"""Failed units of systemd, from `systemctl --failed` or `list-units` (src/systemctl/systemctl-list-units.c).
 
       UNIT                LOAD   ACTIVE SUB    DESCRIPTION
     ● ceph-osd@3.service  loaded failed failed Ceph object storage daemon osd.3
     2 loaded units listed.
 
-Without a color the mark is `*` in a plain locale; `--plain` and sosreports have none. Nothing is run on a live node.
+Without a color the mark is `*` in a plain locale; `--plain` and sosreports have none. Up to version 239, a list of no
+units has no heading.
 """
 
 from __future__ import annotations
@@ -12,11 +13,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop.collectors.system.readings import FailedUnit, Units
-from sdstop.core.collector import SLOW, Collector, Need
+from sdstop.core.collector import SLOW, Collector, Command, Need
+from sdstop.core.evidence import command_key
 from sdstop.core.expression import expression
 from sdstop.core.form import NOT_SHOWN, Form, outputs
-from sdstop.core.host import Absent, Host
+from sdstop.core.host import Absent, Denied, Failed, Host, Malformed, Output
 
+LIST = ("systemctl", "--failed", "--full", "--plain", "--no-pager")
+CALM = 300.0
+"""Seconds between two lists of a node at rest: a start of systemctl takes 10 ms."""
+MANAGER = "/proc/1/comm"
 _HEAD = r"[ ]*UNIT +LOAD +ACTIVE +SUB +(?:JOB +)?DESCRIPTION[ ]*"
 _KINDS = r"service|mount|swap|socket|target|device|automount|timer|path|slice|scope"
 _ROW = expression(
@@ -63,7 +69,7 @@ def kept(data: bytes) -> bytes:
 
 TEXT = Form(
     key="cmd:systemctl --failed",
-    first=_HEAD + "$",
+    first=rf"{_HEAD}$|0 loaded units listed\.",
     goes_on=(
         rf"\W{{0,3}}\s*\S+\.(?:{_KINDS}) .*|[A-Z]{{3,6}} += .*|\d+ (?:loaded )?units? listed\..*"
         r"|To show all .*|Pass --all .*"
@@ -75,19 +81,44 @@ TEXT = Form(
 
 
 def read(host: Host) -> Iterator[FailedUnit | Units]:
-    """Yield the units of recorded lists. Raises Absent without one."""
-    found = [row for each in outputs(host, TEXT) for row in parse(each.text, each.key)]
-    if not found:
-        raise Absent(TEXT.key, "not recorded", recorded=False)
+    """Yield the units of recorded lists, or of systemd.
+
+    Raises Absent where systemd does not run, Denied and Failed if it does not answer.
+    """
+    found = [row for each in outputs(host, TEXT) for row in parse(each.text, each.key)] or list(_asked(host))
     yield from {(type(row), getattr(row, "unit", "")): row for row in found}.values()
+
+
+def _asked(host: Host) -> Iterator[FailedUnit | Units]:
+    if host.text(MANAGER).strip() != "systemd":
+        raise Absent(MANAGER, "process 1 is not systemd")
+    key, output = command_key(LIST), host.run(LIST, 5.0)
+    if output.exit != 0:
+        raise _refused(key, output)
+    found = list(parse(output.text, key))
+    if not found:
+        raise Malformed("no number of units at the end")
+    yield from found
+
+
+def _refused(key: str, output: Output) -> Denied | Failed:
+    said = output.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
+    kind = Denied if expression(".*(?:ermission denied|ccess denied|not permitted)").match(said) else Failed
+    return kind(key, f"exit {output.exit}: {said[:200]}")
 
 
 UNITS = Collector(
     "units",
-    "Failed units of systemd in recorded lists",
+    "Failed units of systemd",
     read,
     (FailedUnit, Units),
-    (Need("cmd:systemctl *", "failed units, from captures only; never run", keep=kept),),
+    (
+        Command(LIST, "failed services, mounts and swaps; descriptions are not kept", filled=True),
+        Need(MANAGER, "whether systemd runs this node", filled=True, everyone=True),
+        Need("cmd:systemctl *", "lists recorded by other tools", keep=kept),
+    ),
     SLOW,
+    deadline=6.0,
     forms=(TEXT,),
+    resting=CALM,
 )

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from sdstop.collectors.system.readings import FailedUnit, Units
 from sdstop.collectors.system.units import UNITS, fault, kept
+from sdstop.core.evidence import Evidence
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked
+from sdstop.core.host import Absent, Denied, Failed, Malformed
 from sdstop.rules.system.service_failed import SERVICE_FAILED
 from tests.nodes.frames import Judged
 
@@ -16,6 +20,10 @@ HEAD = "  UNIT LOAD ACTIVE SUB DESCRIPTION\n"
 def listed(*units: str, count: int | None = None, mark: str = "● ") -> str:
     rows = "".join(f"{mark}{unit} loaded failed failed What it does\n" for unit in units)
     return f"{HEAD}{rows}\n{len(units) if count is None else count} loaded units listed.\n"
+
+
+LIVE = "cmd:systemctl --failed --full --plain --no-pager"
+SYSTEMD = Evidence("/proc/1/comm", data=b"systemd\n")
 
 
 def judged(text: str) -> Judged:
@@ -74,3 +82,42 @@ def test_descriptions_are_not_kept() -> None:
     assert kept(once) == once
     assert fault(once.decode()) == ""
     assert judged(once.decode()).finding("srv-data.mount").severity is Severity.WARNING
+
+
+def live(data: str, stderr: str = "", code: int = 0) -> EvidenceHost:
+    return EvidenceHost([SYSTEMD, Evidence(LIVE, data=data.encode(), stderr=stderr.encode(), exit=code)])
+
+
+def test_a_live_node_is_asked() -> None:
+    """The layout of systemd 252, which prints a heading above no units, and of 239, which prints none."""
+    row = "mdmonitor.service loaded failed failed Monitors arrays\n"
+    assert list(UNITS.read(live(f"{HEAD}{row}\n1 loaded units listed.\n"))) == [
+        FailedUnit("mdmonitor.service", "failed", LIVE, "mdmonitor.service"), Units(1, 1, LIVE),
+    ]  # fmt: skip
+    older = "0 loaded units listed. Pass --all to see loaded but inactive units, too.\n"
+    for none in (f"{HEAD}0 loaded units listed.\n", older):
+        assert list(UNITS.read(live(none))) == [Units(0, 0, LIVE)]
+
+
+@pytest.mark.parametrize(
+    ("stderr", "expected"),
+    [
+        ("Failed to connect to bus: Operation not permitted\n", Denied),
+        ("Failed to list units: Access denied\n", Denied),
+        ("Failed to connect to bus: No such file or directory\n", Failed),
+        ("Failed to list units: Connection timed out\n", Failed),
+    ],
+)
+def test_no_answer_is_said(stderr: str, expected: type[Exception]) -> None:
+    with pytest.raises(expected, match=stderr.strip()):
+        list(UNITS.read(live("", stderr, 1)))
+
+
+def test_an_unknown_answer_is_not_good() -> None:
+    with pytest.raises(Malformed):
+        list(UNITS.read(live("nothing that is known\n")))
+
+
+def test_without_systemd_nothing_is_run() -> None:
+    with pytest.raises(Absent, match="process 1 is not systemd"):
+        list(UNITS.read(EvidenceHost([Evidence("/proc/1/comm", data=b"init\n")])))

@@ -41,6 +41,9 @@ def booted(folder: Path) -> Any:
 def test_units_start_serve_reload_and_are_watched(tmp_path: Path) -> None:
     found = booted(tmp_path)
     (tmp_path / "result.json").write_text(json.dumps(found, indent=1))
+    lists = [found.pop(name)["units"] for name in ("none", "failed")]
+    assert re.search(r"(?m)^0 loaded units listed\.", lists[0]), lists
+    assert re.search(r"(?m)^\W*tgt\.service +loaded failed failed", lists[1]), lists
     for unit, said in found.items():
         assert said["start"] == "0", said["journal"]
         for when in ("started", "reloaded", "restarted"):
@@ -52,10 +55,20 @@ def test_units_start_serve_reload_and_are_watched(tmp_path: Path) -> None:
         assert "watchdog" in said["journal"].lower()
         assert "Traceback" not in said["journal"]
         assert re.search(r'(?m)^sdstop_array_info\{array="md0",', said["page"])
+        assert re.search(
+            r'(?m)^sdstop_finding_active\{.*rule="service-failed".*subject="tgt\.service".*\} 2$', said["page"]
+        )
     assert (found["sdstop-exporter"]["started"]["User"], found["sdstop-exporter-root"]["started"]["User"]) == (
         "sdstop", "root"
     )  # fmt: skip
-    for collector, ordinary in (("diskstats", 1), ("mdraid", 1), ("network", 1), ("paths", 1), ("dimms", 0)):
+    for collector, ordinary in (
+        ("diskstats", 1),
+        ("mdraid", 1),
+        ("network", 1),
+        ("paths", 1),
+        ("units", 1),
+        ("dimms", 0),
+    ):
         pattern = rf'(?m)^sdstop_collector_success\{{collector="{collector}"\}} (\S+)$'
         for unit, wanted in (("sdstop-exporter", ordinary), ("sdstop-exporter-root", 1)):
             assert re.findall(pattern, found[unit]["page"]) == [str(wanted)], (unit, collector)

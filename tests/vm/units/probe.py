@@ -21,10 +21,15 @@ PAGE = "http://127.0.0.1:10042/metrics"
 
 
 def main() -> None:
-    found = {}
+    found: dict[str, dict[str, object]] = {}
     subprocess.run(["sh", "-c", ARRAY], check=False)
     Path("/etc/sdstop").mkdir(exist_ok=True)
     Path("/etc/sdstop/config.toml").write_text('[export]\nprofile = "full"\n')  # found without being named
+    Path("/run/systemd/system/tgt.service").write_text("[Service]\nType=oneshot\nExecStart=/bin/false\n")
+    run("systemctl", "daemon-reload")
+    found["none"] = {"units": run("systemctl", "--failed", "--full", "--plain", "--no-pager")}
+    run("systemctl", "start", "tgt.service")
+    found["failed"] = {"units": run("systemctl", "--failed", "--full", "--plain", "--no-pager")}
     for unit in ("sdstop-exporter", "sdstop-exporter-root"):
         found[unit] = look_at(f"{unit}.service")
     (VM / "result.new").write_text(json.dumps(found))
