@@ -24,6 +24,7 @@ SOURCES = (
     "block.io_sizes",
     "block.names",
     "block.mounts",
+    "block.fstab",
     "block.filesystems",
     "block.df",
     "block.lsblk_text",

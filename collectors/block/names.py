@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.host import Absent, Host, TimedOut, Unreadable, again
 from sdstop.core.model import Reading
-from sdstop.core.retention import lines_of, mount_table
+from sdstop.core.retention import fstab_table, lines_of
 from sdstop.readings.device_names import FSTAB, DevicePath, unstable
 
 MDADM = ("/etc/mdadm/mdadm.conf", "/etc/mdadm.conf")
@@ -94,8 +94,8 @@ DEVICE_NAMES = Collector(
     (
         Need(
             FSTAB,
-            "device names of file systems; options are not kept",
-            keep=mount_table,
+            "device names of file systems; most options are not kept",
+            keep=fstab_table,
             redact=lines_of(r"/dev/"),
         ),
         Need(MDADM[0], "device names that mdadm scans for members", keep=kept_mdadm),

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 from sdstop.core.joins import GroupKind, Identity, Join, Naming, Peers, Relation, Stated, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State, Unplaced
-from sdstop.readings.device_names import unstable
+from sdstop.readings.device_names import FSTAB, unstable
 from sdstop.readings.disk import sysfs_name
 
 UDEV = "/run/udev/data"
@@ -401,6 +401,33 @@ class MountPoint(Reading, frozen=True, kw_only=True):
 
 def _kernel(path: str | None) -> str | None:
     return path.removeprefix("/dev/") if path is not None and unstable(path) else None
+
+
+class FstabEntry(Reading, frozen=True, kw_only=True):
+    """A file system with storage in /etc/fstab, and whether the table of mounts has its mount point.
+
+    `options` are those that matter for that: None if they were not recorded. `type` is that of the newest mount there:
+    autofs until the first access, if it is mounted by then. `device` is known if it is not mounted.
+    """
+
+    family: ClassVar[str] = "fstab_entry"
+    title: ClassVar[str] = "File systems in /etc/fstab"
+    exported: ClassVar[bool] = False
+    rows_of = Source(FSTAB, " {needle} ")
+    things: ClassVar = {
+        "mount": Identity(ThingKind.MOUNT, Naming.MOUNT, "{point}"),
+    }
+
+    point: Annotated[str, Label("Mount point", "Directory", names=Name.PATH)]
+    spec: Annotated[str, Fact("Source", "Device, UUID or server", names=Name.DEVICE)]
+    filesystem: Annotated[str, Fact("Type", "ext4, xfs, zfs, nfs4 ...", plain=True)]
+    options: Annotated[
+        str | None, Fact("Options", "noauto, nofail, bind, ro, x-systemd.automount, if given", plain=True)
+    ] = None
+    mounted: Annotated[int | None, Metric("Mounted", "Whether the table of mounts has the mount point")] = None
+    type: Annotated[str | None, Fact("Mounted as", "Type of the newest mount there", plain=True)] = None
+    device: Annotated[str | None, Fact("Device", "Kernel name, if it is not mounted", names=Name.DEVICE)] = None
+    needle: Annotated[str, Fact("Needle", "Text that marks its line", export=False, names=Name.EVIDENCE)] = ""
 
 
 class DiskDay(Reading, frozen=True, kw_only=True):

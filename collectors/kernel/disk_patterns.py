@@ -205,6 +205,12 @@ PATTERNS = (
         LogPlace.DISK,
     ),
     pattern(
+        "read-only block-device",
+        r"(?:generic_make_request: )?Trying to write to read-only block-device (?P<dev>[a-z][\w!-]{0,30})",
+        "read-only-write",
+        LogPlace.DISK,
+    ),
+    pattern(
         " limit",
         DEVICE + r": rw=\d{1,9}, (?:want=\d{1,20}|sector=\d{1,20}, nr_sectors ?= ?\d{1,20}),? limit=\d{1,20}",
         "beyond-end",

@@ -101,6 +101,7 @@ KINDS: Mapping[str, MessageKind] = {
         usb_reset="USB reset", usb_gone="USB disconnect", pcie_corrected="corrected PCIe error",
         device_removed="removal of a device|removals of devices", device_blocked="blocked device",
         slot_empty="empty PCIe slot", pcie_gone="PCIe link loss|PCIe link losses",
+        read_only_write="write to a read-only device|writes to a read-only device",
         recovery="recovery of an array|recoveries of an array", array_reduced="reduced array",
     ),
     **_kinds(

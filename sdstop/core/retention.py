@@ -175,22 +175,42 @@ _MOUNTED = frozenset({"ro", "rw", "emergency_ro", "shutdown"})
 """Options that show whether a file system can be written."""
 
 
+FSTAB_WORDS = frozenset({
+    "auto", "bind", "comment=systemd.automount", "defaults", "noauto", "nofail", "rbind", "ro", "rw",
+    "x-systemd.automount",
+})  # fmt: skip
+"""Options of fstab(5) that show whether a file system is mounted at boot, and how."""
+
+
 def mount_table(data: bytes) -> bytes:
-    """Return the device, mount point and type of each line of fstab(5) or /proc/mounts, without user and password.
+    """Return the device, mount point and type of each line of /proc/mounts, without user and password.
 
     Of the options only those are kept that show whether the file system can be written, and the devices of an external
     log and of file contents (XFS); comments are dropped.
 
         //me:x@server/share /mnt cifs rw,username=me,password=x 0 0     //server/share /mnt cifs rw
     """
+    return _table(data, lambda given: [word for word in given if word in _MOUNTED or _OTHER_DEVICE.fullmatch(word)])
+
+
+def fstab_table(data: bytes) -> bytes:
+    """Return the device, mount point, type and known options of each line of fstab(5), without user and password.
+
+    A line that has other options only has the option `defaults`, so that these are known to be none of them.
+
+        //me:x@server/share /mnt cifs nofail,username=me,password=x 0 0     //server/share /mnt cifs nofail
+    """
+    return _table(data, lambda given: [word for word in given if word in FSTAB_WORDS] or ["defaults"] * bool(given))
+
+
+def _table(data: bytes, chosen: Callable[[Sequence[str]], list[str]]) -> bytes:
     lines = []
     for line in data.decode("utf-8", "surrogateescape").splitlines():
         words = line.split()[:4]
         if words and not words[0].startswith("#"):
             words[0] = _USER.sub(lambda found: found[1] or found[2] or "", words[0], count=1)
             given = words.pop().split(",") if len(words) > 3 else ()
-            options = ",".join(word for word in given if word in _MOUNTED or _OTHER_DEVICE.fullmatch(word))
-            lines.append(" ".join([*words, *filter(None, [options])]) + "\n")
+            lines.append(" ".join([*words, *filter(None, [",".join(chosen(given))])]) + "\n")
     return "".join(lines).encode("utf-8", "surrogateescape")
 
 

@@ -25,6 +25,7 @@ ORDER = (
     "arrays.cache_unprotected",
     "disks.kernel_io_errors",
     "filesystems.filesystem_readonly",
+    "filesystems.mount_missing",
     "filesystems.filesystem_errors",
     "system.service_failed",
     "system.kernel_limit_reached",

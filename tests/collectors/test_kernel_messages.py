@@ -495,6 +495,9 @@ pcie-fatal 0000:00:01.0 | pcieport 0000:00:01.0: DPC: containment event, status:
 kernel-bug node | BUG: unable to handle page fault for address: 0000000000000008
 hardware-corrected node | mce: [Hardware Error]: Machine check events logged
 machine-check node | mce: [Hardware Error]: CPU 3: Machine Check Exception: 5 Bank 7: be00000000800400
+read-only-write dm-3 | Trying to write to read-only block-device dm-3
+read-only-write sda1 | Trying to write to read-only block-device sda1 (partno 1)
+read-only-write vda | generic_make_request: Trying to write to read-only block-device vda (partno 0)
 beyond-end sdc1 | sdc1: rw=2048, sector=7814037160, nr_sectors = 8 limit=7814035087
 beyond-end sdc1 | sdc1: rw=0, want=7814037168, limit=7814035087
 capacity-error 6:0:3:0 | sd 6:0:3:0: [sdc] Read Capacity(16) failed: Result: hostbyte=DID_OK driverbyte=DRIVER_OK

@@ -151,8 +151,9 @@ def test_a_tree_of_files_is_read_without_secrets(tmp_path: Path, capfdbinary: Ou
     _, frames = open_capture(out)
     found = {item.key: item.data.decode() for frame in frames for item in frame.evidence}
     assert found["/etc/fstab"].splitlines() == [
-        "UUID=2f0b9c1e-7a44-4f0e-9d55-0a1d2c3b4e5f / ext4", "/dev/sda2 none swap", "//nas/share /mnt/a cifs",
-        "https://dav.example/x /mnt/b davfs", "nas:/x /mnt/c fuse.sshfs", "curlftpfs#ftp /mnt/d fuse rw",
+        "UUID=2f0b9c1e-7a44-4f0e-9d55-0a1d2c3b4e5f / ext4 defaults", "/dev/sda2 none swap defaults",
+        "//nas/share /mnt/a cifs defaults", "https://dav.example/x /mnt/b davfs defaults",
+        "nas:/x /mnt/c fuse.sshfs defaults", "curlftpfs#ftp /mnt/d fuse rw",
         "tank/a@daily /mnt/e zfs ro",
     ]  # fmt: skip
     assert found["/proc/71/cmdline"] == ""

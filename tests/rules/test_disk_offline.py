@@ -11,7 +11,8 @@ from sdstop.collectors.block.devices import BLOCKDEV
 from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.collectors.block.mounts import MOUNTED
 from sdstop.collectors.devicemapper.dmsetup import STATUS
-from sdstop.collectors.devicemapper.readings import TABLE
+from sdstop.collectors.devicemapper.mapper import MAPPER
+from sdstop.collectors.devicemapper.readings import INFO, TABLE
 from sdstop.collectors.devicemapper.status import DM_STATUS
 from sdstop.collectors.md.arrays import MDRAID
 from sdstop.collectors.md.members import MDMEMBERS
@@ -253,6 +254,68 @@ def test_a_mapped_volume_that_refuses_writes_below_a_writable_mount(access: str,
     for finding in found:
         assert (finding.subject, finding.title) == ("dm-3", "VOLUME WRITE-PROTECTED")
         check(finding)
+
+
+def stacked(table: str, below: str, mount: str = "rw", **read_only: int) -> Judged:
+    """Judge a volume on a mapping (dm-1) on these devices, of which some are read-only; sda is the first disk."""
+    files = {"/proc/mounts": f"/dev/mapper/top /srv ext4 {mount} 0 0\n", command_key(TABLE): table}
+    files[command_key(INFO)] = "top:253:0:L--w:1:1:0:LVM-top\nmid:253:1:L--w:1:1:0:LVM-mid\n"
+    for name, minor in (("sda", 0), ("sdb", 16)):
+        files |= disk(name, minor, read_only=read_only.get(name, 0))
+    for at, name, slaves in ((0, "top", "dm-1"), (1, "mid", below)):
+        base = f"/sys/block/dm-{at}"
+        files |= {
+            f"{base}/dev": f"253:{at}\n", f"{base}/size": "16\n", f"{base}/ro": f"{read_only.get(f'dm_{at}', 0)}\n",
+            f"{base}/dm/name": f"{name}\n", f"{base}/dm/uuid": f"LVM-{name}\n",
+            **{f"link:{base}/slaves/{each}": f"../../{each}" for each in slaves.split()},
+        }  # fmt: skip
+    return Judged((BLOCKDEV, MOUNTED, MAPPER), [DISK_OFFLINE], [(0.0, files)])
+
+
+LINEAR = "top: 0 16 linear 253:1 0\n"
+MAPPED = "mid: 0 16 multipath 0 0 1 1 service-time 0 2 2 8:0 1 1 8:16 1 1\n"
+
+
+@pytest.mark.parametrize(("table", "below", "mount", "read_only", "found"), [
+    ("mid: 0 16 crypt aes 0 0 8:0 0\n", "sda", "rw", {"sda": 1}, "sda"),
+    ("mid: 0 8 linear 8:0 0\nmid: 8 8 linear 8:16 0\n", "sda\nsdb", "rw", {"sdb": 1}, "sdb"),
+    ("mid: 0 16 crypt aes 0 0 8:0 0\n", "sda", "ro", {"sda": 1}, None),
+    ("mid: 0 16 crypt aes 0 0 8:0 0\n", "sda", "rw", {"dm_0": 1, "sda": 1}, "dm-0"),  # does not write itself
+    ("mid: 0 16 snapshot 8:0 8:16 P 8\n", "sda\nsdb", "rw", {"sda": 1}, None),  # an image of a live system
+    ("mid: 0 16 clone 8:16 8:16 8:0 8\n", "sda\nsdb", "rw", {"sda": 1}, None),
+    ("mid: 0 16 thin 8:16 1 8:0\n", "sda\nsdb", "rw", {"sda": 1}, None),  # external origin
+    (MAPPED, "sda\nsdb", "rw", {"sda": 1}, None),
+    (MAPPED, "sda\nsdb", "rw", {"sda": 1, "sdb": 1}, "sda"),
+    ("", "sda\nsdb", "rw", {"sda": 1}, None),  # without dmsetup it may be a snapshot
+    ("", "sda", "rw", {"sda": 1}, "sda"),
+])  # fmt: skip
+def test_write_protection_below_a_stack(
+    table: str, below: str, mount: str, read_only: dict[str, int], found: str | None
+) -> None:
+    said = stacked(LINEAR + table if table else "", below, mount, **read_only)
+    findings = [each for each in said.all if isinstance(each, Finding)]
+    assert next((each.subject for each in findings), None) == found
+    for finding in findings[:1]:
+        assert "/srv writes to it" in finding.cause
+        check(finding)
+
+
+@pytest.mark.parametrize(("state", "found"), [("clean", 1), ("read-auto", 0), ("readonly", 0)])
+def test_a_write_protected_member_of_an_array_that_writes(state: str, found: int) -> None:
+    array = {"/sys/block/md0/md/array_state": f"{state}\n", "/sys/block/md0/dev": "9:0\n"}
+    said = judged(disk("sda", 0), disk("sdb", 16, read_only=1), array)
+    assert sum(isinstance(each, Finding) for each in said.all) == found
+
+
+@pytest.mark.parametrize(("whole", "subject"), [(0, "sdb1"), (1, "sdb")])
+def test_a_write_protected_partition_is_found_once(whole: int, subject: str) -> None:
+    files = disk("sdb", 16, read_only=whole) | {
+        "/sys/block/sdb/sdb1/partition": "1\n", "/sys/block/sdb/sdb1/dev": "8:17\n",
+        "/sys/block/sdb/sdb1/size": "8\n", "/sys/block/sdb/sdb1/ro": "1\n",
+        "/proc/mounts": "/dev/sdb1 /srv/data xfs rw 0 0\n",
+    }  # fmt: skip
+    said = Judged((BLOCKDEV, MOUNTED), [DISK_OFFLINE], [(0.0, files)])
+    assert [each.subject for each in said.all if isinstance(each, Finding)] == [subject]
 
 
 def test_a_disk_in_use_without_capacity_is_critical() -> None:

@@ -46,6 +46,7 @@ _TITLES: Mapping[str, str] = {
     "failure-predicted": "DISK PREDICTS ITS FAILURE", "pending-sectors": "UNREADABLE SECTORS",
     "degraded-array": "ARRAY DEGRADED", "capacity-error": "CAPACITY NOT READABLE",
     "controller-hot": "CONTROLLER TOO HOT", "paths-gone": "ALL PATHS LOST", "session-lost": "SESSION LOST",
+    "read-only-write": "WRITES TO A READ-ONLY DEVICE",
 }  # fmt: skip
 """Titles of kinds that are more than a number."""
 _IMPACTS: Mapping[str, str] = {
@@ -60,6 +61,7 @@ _IMPACTS: Mapping[str, str] = {
     "controller-hot": "The controller throttles, or shuts down to protect itself.",
     "paths-gone": "No request reaches the disk until one of its paths works again.",
     "session-lost": "Requests to the disks of this session fail, or take another path.",
+    "read-only-write": "The kernel passes these writes on; a start after an error can fail.",
     "degraded-array": "Another failed disk can lose the data of the array.",
 }
 """Impacts of kinds that differ from those of their effect."""

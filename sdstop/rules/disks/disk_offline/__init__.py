@@ -204,12 +204,18 @@ def _said(window: Window) -> Iterator[Verdict]:
             yield cut_member(window, row, *outside)
         elif row.kind == "loop" and (row.backing_file or "").endswith(DELETED) and (holder := holder_of(window, row)):
             yield unlinked(window, row, holder)
-        elif row.read_only and row.parent is None and row.kind != "md" and (holder := holder_of(window, row)):
+        elif row.read_only and _is_lowest(window, row) and (holder := holder_of(window, row)):
             yield refuses(window, row, holder)
         elif row.state is not None:
             good.append(row.device)
     yield from passed(good, f"{human.plural(len(good), 'disk')} running")
     yield from unchecked(elsewhere, "controller judged by session-down", calm=True)
+
+
+def _is_lowest(window: Window, row: BlockDevice) -> bool:
+    """Return whether a device is read-only by itself: a partition is so with its disk, an array with its members."""
+    disk = window.get(BlockDevice, row.parent) if row.parent is not None else None
+    return row.kind != "md" and (disk is None or disk.read_only != 1)
 
 
 def _other_paths(window: Window, offline: AbstractSet[str]) -> dict[str, str]:
