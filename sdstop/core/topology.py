@@ -148,6 +148,16 @@ class Topology:
                     order.append(other)
         return tuple([self.things[place] for place in order[len(things) :]])
 
+    def above_by(self, thing: Thing, follows: Callable[[Thing, Thing], bool]) -> tuple[Thing, ...]:
+        """Return the things that contain a thing, the nearest first, by the steps `follows(upper, lower)` alone."""
+        order, seen = [thing], {thing}
+        for each in order:  # grows while it is read
+            for upper, relation in self.upper(each).items():
+                if upper not in seen and relation in CONTAINS and follows(upper, each):
+                    seen.add(upper)
+                    order.append(upper)
+        return tuple(order[1:])
+
     def nearest(
         self, thing: Thing, wanted: Callable[[Thing], bool], relations: Iterable[Relation] = ()
     ) -> tuple[Thing, ...]:

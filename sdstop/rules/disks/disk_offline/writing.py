@@ -10,7 +10,7 @@ from sdstop.core import format as human
 from sdstop.core.advice import operands, run
 from sdstop.core.finding import Damage, Finding, Severity, Value, cites
 from sdstop.core.history import Window
-from sdstop.core.joins import CONTAINS, Naming, ThingKind
+from sdstop.core.joins import Naming, ThingKind
 from sdstop.core.thing import Thing
 
 DELETED = " (deleted)"
@@ -31,7 +31,9 @@ def holder_of(window: Window, row: BlockDevice) -> str:
     device, except what never writes to it: see `_writes`.
     """
     thing = window.topology.find(row.device, (ThingKind.DEVICE,)) or window.topology.named(Naming.DEV, row.device)
-    above = _writers(window, thing) if thing is not None else ()
+    above = (
+        window.topology.above_by(thing, lambda upper, lower: _writes(window, upper, lower)) if thing is not None else ()
+    )
     known = next((each.name for each in above if each.kinds & _WRITTEN), "")
     if known:
         return known
@@ -42,17 +44,6 @@ def holder_of(window: Window, row: BlockDevice) -> str:
         *(mount for part in parts for mount in window.where(MountPoint, "kernel", part)),
     )
     return min((mount.point for mount in mounts if mount.access == "rw"), default="")
-
-
-def _writers(window: Window, thing: Thing) -> list[Thing]:
-    """Return the things above a device that write to it if they are written, the nearest first."""
-    order, seen = [thing], {thing}
-    for each in order:  # grows while it is read
-        for upper, relation in window.topology.upper(each).items():
-            if upper not in seen and relation in CONTAINS and _writes(window, upper, each):
-                seen.add(upper)
-                order.append(upper)
-    return order[1:]
 
 
 def _writes(window: Window, upper: Thing, lower: Thing) -> bool:
