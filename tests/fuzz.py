@@ -37,6 +37,7 @@ from sdstop.capture.reader import PACKED, OpenError, open_capture, open_recordin
 from sdstop.collectors import BUILTIN
 from sdstop.core.block import Block
 from sdstop.core.collector import Texts, texts_of
+from sdstop.core.lookback import Lookback
 from sdstop.core.period import Period
 from sdstop.core.session import Session
 from sdstop.core.versions import Damaged
@@ -341,7 +342,7 @@ def _moments(path: Path) -> None:
     except OpenError as refused:
         _clean("the refusal", str(refused))
         return
-    session = Session(origin, BUILTIN, RULES, timeline=timeline)
+    lookback = Lookback(Session(origin, BUILTIN, RULES, timeline=timeline))
     count = len(timeline.frames)
     for index in {0, 1, count // 3, count // 2, count - 1}:
         if index < count:
@@ -350,7 +351,7 @@ def _moments(path: Path) -> None:
             timeline.taken_by(timeline.frames[index].taken)
             timeline.recall(index, index + 2)
             timeline.moved(timeline.frames[count - 1 - index].number, index)
-            look = session.glance(index) or session.look(index)
+            look = lookback.glance(index) or lookback.at(index)
             if look.now.number != number:
                 raise Escaped(f"frame {look.now.number} shown as {number}")
     timeline.close()

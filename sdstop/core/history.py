@@ -331,6 +331,13 @@ class History:
         copied._ring.extend(self._ring)
         return copied
 
+    def elsewhere(self, keep: float, topologies: Topologies) -> History:
+        """Return an empty history of other frames of the same node, which keeps `keep` seconds of snapshots.
+
+        `topologies` are those of the history whose frames are probably most similar.
+        """
+        return History(self._providers, keep, self.past, self._large, topologies)
+
     def _age(self, old: Snapshot, newer: Snapshot) -> None:
         for name, run in old.runs.items():
             if newer.runs.get(name, run) is not run:

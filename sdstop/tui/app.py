@@ -18,6 +18,7 @@ from sdstop.core.forward import ForwardPass
 from sdstop.core.guard import Part
 from sdstop.core.heap import return_large_blocks
 from sdstop.core.judging import Judging
+from sdstop.core.lookback import Lookback
 from sdstop.core.model import schema
 from sdstop.core.session import Look, Session
 from sdstop.tui import LiveFrames
@@ -66,8 +67,9 @@ class Dashboard(Commands):
         self.session = session
         self.feed = frames
         self.judging: Judging[Look] | None = None
-        self.lookup = Lookup(session, prepared)
-        self.playhead = Playhead(session, self.lookup, following=frames is not None)
+        self.lookback = Lookback(session)
+        self.lookup = Lookup(self.lookback, prepared)
+        self.playhead = Playhead(self.lookback, self.lookup, following=frames is not None)
         self.playback = Playback(self.playhead)
         self.forward = None if session.is_judged else ForwardPass(session, lambda: self.lookup.is_urgent)
         self._first = at

@@ -11,7 +11,8 @@ from functools import partial
 
 from sdstop.core.guard import Part, Superseded
 from sdstop.core.judging import SWITCH
-from sdstop.core.session import Look, Session
+from sdstop.core.lookback import Lookback
+from sdstop.core.session import Look
 
 _PAINTED = 0.1
 """Maximum seconds for which the thread waits while a result is painted: both would take twice as long."""
@@ -24,9 +25,10 @@ class Lookup:
     frame that is being named is made before it is asked for.
     """
 
-    def __init__(self, session: Session, ahead: Callable[[Look], None] = lambda _: None) -> None:
+    def __init__(self, lookback: Lookback, ahead: Callable[[Look], None] = lambda _: None) -> None:
         """Start the thread, which calls `ahead` with each state before it is painted, except glances asked for."""
-        self._session = session
+        self._lookback = lookback
+        self._timeline, self._guard = lookback.session.timeline, lookback.session.guard
         self._ahead = ahead
         self._wanted: int | None = None
         self._shown: int | None = None
@@ -54,8 +56,8 @@ class Lookup:
 
         Return a glance of it that was made ahead, which is painted now; None without one.
         """
-        glance = None if number is None else self._session.foreseen(self._session.timeline.place(number))
-        self._session.forget()
+        glance = None if number is None else self._lookback.foreseen(self._timeline.place(number))
+        self._lookback.forget()
         with self._changed:
             self._wanted, self._found, self._shown, self._named = number, None, None, None
             self._glanced, self._painting = None if glance is None else number, glance is not None
@@ -71,7 +73,7 @@ class Lookup:
             self._named = number
             self._changed.notify()
         if number is None:
-            self._session.forget()
+            self._lookback.forget()
 
     def near(self, number: int) -> None:
         """Request the states next to a frame that is painted now, instead of any other. Never waits."""
@@ -121,7 +123,7 @@ class Lookup:
                 if self._ended:
                     return
                 work, number = self._next()
-            self._session.guard.call(Part.FRAME, "frame", partial(work, number), lambda _: None)
+            self._guard.call(Part.FRAME, "frame", partial(work, number), lambda _: None)
 
     def _next(self) -> tuple[Callable[[int], None], int]:
         """Return what to do now, and the number of its frame."""
@@ -148,7 +150,7 @@ class Lookup:
         self._show_near(number)
 
     def _made(self, work: Callable[[int], Look | None], number: int) -> Look | None:
-        return self._session.guard.call(Part.FRAME, "frame", partial(work, number), lambda _: None)
+        return self._guard.call(Part.FRAME, "frame", partial(work, number), lambda _: None)
 
     def _announce(self, number: int, look: Look | None, *, is_last: bool) -> None:
         """Hand over a result, unless another frame is wanted by now."""
@@ -167,8 +169,8 @@ class Lookup:
                 self._shown = number  # goes on after the glance
 
     def _foresee(self, number: int) -> None:
-        index = self._session.timeline.place(number)
-        look = self._session.foreseen(index) or self._session.foresee(index)
+        index = self._timeline.place(number)
+        look = self._lookback.foreseen(index) or self._lookback.foresee(index)
         if look is not None and not self._is_interrupted():
             self._ahead(look)
 
@@ -178,12 +180,12 @@ class Lookup:
         self._painting = False
 
     def _glance(self, number: int) -> Look | None:
-        index = self._session.timeline.place(number)
-        return self._session.foreseen(index) or self._session.glance(index)
+        index = self._timeline.place(number)
+        return self._lookback.foreseen(index) or self._lookback.glance(index)
 
     def _judged(self, number: int) -> Look | None:
         try:
-            look = self._session.look(self._session.timeline.place(number), lambda: self._wanted != number)
+            look = self._lookback.at(self._timeline.place(number), lambda: self._wanted != number)
         except Superseded:
             return None
         if self._wanted == number:
@@ -193,12 +195,12 @@ class Lookup:
     def _prepare(self, number: int) -> None:
         """Judge the next frame in the direction of the last step, or both after a jump, until there is a request."""
         moved, self._before = number - self._before, number
-        index = self._session.timeline.place(number)
+        index = self._timeline.place(number)
         for step in (1, -1) if abs(moved) != 1 else (moved,):
             if self._is_interrupted():
                 return
             with contextlib.suppress(Superseded):
-                look = self._session.prepare(index + step, self._is_interrupted)
+                look = self._lookback.prepare(index + step, self._is_interrupted)
                 if look is not None and not self._is_interrupted():
                     self._ahead(look)
 

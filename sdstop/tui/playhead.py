@@ -10,8 +10,9 @@ from sdstop.core.duration import seconds_of
 from sdstop.core.evidence import Frame
 from sdstop.core.finding import Finding
 from sdstop.core.format import clock, zone_shown
+from sdstop.core.lookback import Lookback
 from sdstop.core.period import FORMS, typed_time
-from sdstop.core.session import Look, Session
+from sdstop.core.session import Look
 from sdstop.core.timeline import NEAR
 from sdstop.tui.lookup import Lookup
 from sdstop.tui.recorded_events import RecordedEvent, recorded_events
@@ -42,9 +43,10 @@ class Playhead:
     shown, and further steps count from the selected frame.
     """
 
-    def __init__(self, session: Session, lookup: Lookup | None = None, *, following: bool) -> None:
+    def __init__(self, lookback: Lookback, lookup: Lookup | None = None, *, following: bool) -> None:
         """Start at the newest frame; `following` also selects each new frame."""
-        self.session = session
+        self.session = lookback.session
+        self._lookback = lookback
         self.following = following
         self.lookup = lookup
         self.sought: Frame | None = None
@@ -229,11 +231,11 @@ class Playhead:
         self.following = False
         latest, frames = self.session.latest, self.session.timeline.frames
         if self.lookup is None:
-            self._look = self.session.look(index)
+            self._look = self._lookback.at(index)
         elif latest is not None and frames[index].number == latest.now.number:
             self._look = latest
             self._seek(None)
-        elif (ready := self.session.ready(index)) is not None:
+        elif (ready := self._lookback.ready(index)) is not None:
             self._look, self.sought = ready, None
             self.lookup.near(ready.now.number)
         else:

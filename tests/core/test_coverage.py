@@ -17,6 +17,7 @@ from sdstop.core.headline import CRITICAL, OK, UNKNOWN
 from sdstop.core.history import Window
 from sdstop.core.host import Host, Malformed
 from sdstop.core.joins import Identity, Naming, ThingKind
+from sdstop.core.lookback import Lookback
 from sdstop.core.memory import Presence
 from sdstop.core.model import Label, Metric, Reading, Source
 from sdstop.core.rule import Covers, Limits, Rule
@@ -252,8 +253,9 @@ def test_what_was_critical_and_is_gone_stays_critical() -> None:
     assert found.evidence == (Cite(SHELF, 1, "a"),)
     (episode,) = made.episodes()
     assert episode.until is None
-    assert [again.id for again in made.look(1).judgement.findings] == [found.id]
-    assert [again.summary for again in made.look(0).judgement.findings] == ["9 dents"]
+    lookback = Lookback(made)
+    assert [again.id for again in lookback.at(1).judgement.findings] == [found.id]
+    assert [again.summary for again in lookback.at(0).judgement.findings] == ["9 dents"]
 
 
 def test_it_stays_so_where_the_whole_source_is_gone_and_ends_when_it_is_back() -> None:

@@ -23,6 +23,7 @@ from sdstop.core.finding_order import by_cause
 from sdstop.core.guard import Part
 from sdstop.core.history import KEEP, History, Window
 from sdstop.core.host import Host
+from sdstop.core.lookback import Lookback
 from sdstop.core.model import Reading, Source
 from sdstop.core.rule import Limits, Rule, Threshold
 from sdstop.core.session import Session
@@ -423,8 +424,9 @@ def test_findings_that_explain_each_other_are_still_told() -> None:
 def test_every_moment_can_be_looked_at_again() -> None:
     given = session((FAST,))
     given.feed_all(frame(n, n * n) for n in range(1, 121))
+    lookback = Lookback(given)
     for index in (0, 1, 57, 118, 119):
-        look = given.look(index)
+        look = lookback.at(index)
         row = look.now.get(Meter, "a")
         assert row is not None
         assert row.count == (index + 1) ** 2
@@ -432,19 +434,17 @@ def test_every_moment_can_be_looked_at_again() -> None:
             speed = look.now.get(Speed, "a")
             assert speed is not None
             assert speed.per_second == 2 * index + 1
-    assert given.look(999).index == 119
-    assert given.look(-5).index == 0
-    assert [f.summary for f in given.look(57).judgement.findings] == ["115.0/s"]
+    assert lookback.at(999).index == 119
+    assert lookback.at(-5).index == 0
+    assert [f.summary for f in lookback.at(57).judgement.findings] == ["115.0/s"]
 
 
 def test_stepping_forward_and_backward_shows_the_same_as_jumping() -> None:
-    given, other = session((FAST,)), session((FAST,))
-    for each in (given, other):
-        each.feed_all(frame(n, n * n) for n in range(1, 101))
+    given = session((FAST,))
+    given.feed_all(frame(n, n * n) for n in range(1, 101))
+    lookback = Lookback(given)
     for index in (40, 41, 42, 42, 43, 20, 21, 97, 98):
-        stepped = given.look(index)
-        other._back = None
-        jumped = other.look(index)
+        stepped, jumped = lookback.at(index), Lookback(given).at(index)
         assert stepped.now.rows(Meter) == jumped.now.rows(Meter)
         assert dict(stepped.now.rows(Speed)) == dict(jumped.now.rows(Speed))
         assert stepped.judgement == jumped.judgement
@@ -458,7 +458,7 @@ def test_a_live_ring_forgets_frames_but_not_what_they_established() -> None:
     for n in range(2, 40):
         given.feed(Frame(n, float(n), float(n), ()))
     assert len(given.timeline.frames) == 11
-    look = given.look(0)
+    look = Lookback(given).at(0)
     assert look.now.get(Meter, "a") == Meter("a", 7)
     kept = look.host.evidence("/n")
     assert kept is not None

@@ -1,34 +1,27 @@
-"""A replay that moves to another moment is as one that begins there, and a glance shows what is known at once."""
+"""A replay that moves to another moment is as one that begins there."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 from msgspec.structs import replace
 
-from sdstop.analysis.members import peer_groups
-from sdstop.analysis.members.judged_group import JudgedGroup
 from sdstop.capture.reader import open_recording
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.md.readings import Member
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark
-from sdstop.core.guard import Superseded
-from sdstop.core.headline import UNKNOWN
 from sdstop.core.period import Period
 from sdstop.core.replay import Replay
-from sdstop.core.session import NOT_JUDGED, Session
 from sdstop.core.snapshot import Snapshot
 from sdstop.core.timeline import OpenedTimeline, Timeline
 from sdstop.readings.rebuild import MDSTAT
-from sdstop.rules import RULES
 from tests.days import record
 from tests.fixtures import opened
 from tests.nodes.block import Node, raid10
-from tests.tui.rules import begun_between
 
 Make = Callable[[Sequence[Frame], Origin, Path], Timeline]
 
@@ -49,7 +42,7 @@ def _stored(frames: Sequence[Frame], origin: Origin, path: Path) -> Timeline:
     return open_recording(path / "r.sdstop", Period(), float("inf"))[1]
 
 
-def _said(shot: Snapshot) -> object:
+def snapshot_content(shot: Snapshot) -> object:
     """Return everything that a snapshot says, in a form that can be compared."""
     runs = {
         name: (
@@ -87,9 +80,9 @@ _LARGER = ("draid-one-dimm", "scaleio-4node")
 
 def _fresh(before: Frame, frame: Frame, known: frozenset[str] | None) -> Fresh:
     replay = Replay(BUILTIN, known=known)
-    first = _said(replay.feed(before))
+    first = snapshot_content(replay.feed(before))
     state = dict(replay.host.state)
-    return Fresh(before, frame, first, state, _said(replay.feed(frame)))
+    return Fresh(before, frame, first, state, snapshot_content(replay.feed(frame)))
 
 
 @pytest.mark.parametrize(
@@ -120,10 +113,10 @@ def test_a_moved_replay_is_as_one_that_begins_there(mixed: bool, name: str, tmp_
             expected = begun.get(index)
             if expected is None or (expected.before, expected.frame) != (before, frame):
                 expected = begun[index] = _fresh(before, frame, origin.collectors)
-            assert _said(then) == expected.first, case
+            assert snapshot_content(then) == expected.first, case
             assert replay.host.state == expected.state, case
             assert moved.frame.ran == frame.ran, case
-            assert _said(replay.feed(moved.frame)) == expected.second, case
+            assert snapshot_content(replay.feed(moved.frame)) == expected.second, case
             number = timeline.frames[index].number
 
 
@@ -181,128 +174,3 @@ def test_rows_are_kept_while_the_part_that_they_follow_from_is_equal(item: Evide
         for field in ("outcome", "reason", "keys", "defects", "tables", "started", "taken", "recorded"):
             assert getattr(run, field) == getattr(expected, field), field
         assert (run.tables.get(Member) is before.tables[Member]) is is_kept
-
-
-def _session(judged: int, monkeypatch: pytest.MonkeyPatch) -> Session:
-    monkeypatch.setattr("sdstop.core.session._QUICK", -1.0)
-    node = Node().session(0).origin
-    given = Session(node, BUILTIN, [begun_between(140, 150)], timeline=OpenedTimeline(Node().frames(300)))
-    given.feed_all(given.timeline.frame(index) for index in range(judged))
-    return given
-
-
-def test_a_glance_has_the_readings_of_the_frame_and_the_findings_that_are_known(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    given = _session(300, monkeypatch)
-    for index in (145, 100, 147, 200, 148):
-        glance = given.glance(index)
-        assert glance is not None
-        look = given.look(index)
-        assert glance.is_glance
-        assert not look.is_glance
-        assert _said(glance.now)[1] == _said(look.now)[1]  # type: ignore[index]
-        assert [f.id for f in glance.judgement.findings] == [f.id for f in look.judgement.findings]
-        assert {each.reason for each in glance.judgement.unchecked} == {NOT_JUDGED}
-        assert not glance.judgement.ruled_out
-
-
-def test_a_glance_is_never_good(monkeypatch: pytest.MonkeyPatch) -> None:
-    given = _session(300, monkeypatch)
-    given.look(50)
-    glance = given.glance(200)
-    assert glance is not None
-    assert not glance.judgement.findings
-    assert given.headline(glance.judgement, glance).code == UNKNOWN
-    assert len(glance.window.snapshots) == 2
-
-
-def test_a_glance_made_ahead_is_that_of_its_frame_until_a_finding_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    given = _session(300, monkeypatch)
-    given.look(50)
-    assert given.foreseen(145) is None
-    made, now = given.foresee(145), given.glance(145)
-    found = given.foreseen(145)
-    assert made is not None
-    assert now is not None
-    assert found is not None
-    assert found.is_glance
-    assert (found.index, found.judgement, _said(found.now)) == (145, now.judgement, _said(now.now))
-    assert [f.id for f in found.judgement.findings] == ["odd:node"]
-    assert given.foreseen(144) is None
-    given.diagnosis.episodes.clear()
-    given.diagnosis.past.clear()
-    assert given.foreseen(145) is None, "its findings are not those that are known now"
-
-
-def test_a_glance_made_ahead_is_forgotten_when_its_frame_has_been_judged(monkeypatch: pytest.MonkeyPatch) -> None:
-    given = _session(150, monkeypatch)
-    given.look(50)
-    made = given.foresee(200)
-    assert made is not None
-    assert made.provisional
-    assert given.foreseen(200) is not None
-    given.feed_all(given.timeline.frame(index) for index in range(150, 202))
-    assert given.foreseen(200) is None
-
-
-def test_a_glance_at_frames_that_are_not_judged_knows_no_findings(monkeypatch: pytest.MonkeyPatch) -> None:
-    given = _session(10, monkeypatch)
-    glance = given.glance(145)
-    assert glance is not None
-    assert glance.provisional
-    assert not glance.judgement.findings
-    assert given.look(145).judgement.findings
-
-
-def test_a_frame_judged_ahead_is_not_judged_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    given = _session(10, monkeypatch)
-    given.look(145)
-    given.prepare(146, lambda: False)
-    given.prepare(-1, lambda: False)
-    given.prepare(len(given.timeline.frames), lambda: False)
-    assert given.glance(146) is None  # it takes no time
-    ready = given.look(146)
-    assert ready.provisional
-    assert given.look(146).judgement is ready.judgement
-    given.look(280)
-    assert given.ready(146) is None  # samples of a place that was left are released
-    given.feed_all(given.timeline.frame(index) for index in range(10, 300))
-    assert not given.look(146).provisional  # what came before it is known now
-    given._back = None
-    with pytest.raises(Superseded):
-        given.prepare(60, lambda: True)
-
-
-def test_a_judgement_is_given_up_between_two_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    judged, judge = list[object](), peer_groups._judge
-
-    def counted(*given: Any) -> JudgedGroup:
-        judged.append(given)
-        return judge(*given)
-
-    monkeypatch.setattr(peer_groups, "_judge", counted)
-    origin, frames = opened("draid-one-dimm")
-    whole = Session(origin, BUILTIN, RULES, timeline=OpenedTimeline(frames)).look(len(frames) - 1).judgement
-    groups = len(judged)
-    assert groups > 1
-    judged.clear()
-    session = Session(origin, BUILTIN, RULES, timeline=OpenedTimeline(frames))
-    with pytest.raises(Superseded):
-        session.look(len(frames) - 1, lambda: bool(judged))
-    assert len(judged) == 1
-    assert not session.guard.counts, "it is no fault of a rule"
-    again = session.look(len(frames) - 1).judgement
-    assert again.findings == whole.findings
-    assert set(again.ruled_out) == set(whole.ruled_out)
-    assert set(again.unchecked) == set(whole.unchecked)
-
-
-def test_every_rule_can_be_glanced_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sdstop.core.session._QUICK", -1.0)
-    origin, frames = opened("clone-convoy")
-    given = Session(origin, BUILTIN, RULES, timeline=OpenedTimeline(frames))
-    given.feed_all(frames)
-    glance = given.glance(len(frames) - 3)
-    assert glance is not None
-    assert [f.id for f in glance.judgement.findings] == [f.id for f in given.look(len(frames) - 3).judgement.findings]

@@ -19,6 +19,7 @@ from sdstop.core.block import OpenBlock
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark
 from sdstop.core.forward import ForwardPass
 from sdstop.core.history import KEEP
+from sdstop.core.lookback import Lookback
 from sdstop.core.period import Period, between
 from sdstop.core.session import Session
 from sdstop.core.timeline import RING_SECONDS, OpenedTimeline, Timeline
@@ -261,15 +262,15 @@ def test_what_may_have_changed_in_a_damaged_part_is_not_known_after_it(tmp_path:
     assert known.evidence("/sys/still") is not None
     assert [timeline.frame(index).fresh for index in range(len(timeline))].count(True) == 1
     again = Session(ORIGIN, (), (), timeline=timeline)
-    assert again.look(140).host.evidence("/sys/state") is None
+    assert Lookback(again).at(140).host.evidence("/sys/state") is None
     for order in ((140, 70, 20, 65, 130), (20, 21, 65, 66, 140), (61, 62, 63, 100)):
-        looking = Session(ORIGIN, (), (), timeline=all_of(path))
+        lookback = Lookback(Session(ORIGIN, (), (), timeline=all_of(path)))
         for index in order:
-            window = looking.look(index).window
-            looking._lasted = 1.0
-            looking.glance(index + 1)
-            assert looking._back is not None
-            known = looking._back[0].host
+            window = lookback.at(index).window
+            lookback._took = 1.0
+            lookback.glance(index + 1)
+            assert lookback._last is not None
+            known = lookback._last.replay.host
             if not 31 <= index <= 61:  # the damaged block, whose moments are in doubt
                 assert (known.evidence("/sys/state") is None) is (index > 61), f"{order}, at {index}"
             assert known.evidence("/sys/still") is not None
@@ -482,18 +483,20 @@ def test_the_end_is_judged_first_and_everything_becomes_the_report(stored: bool,
         timeline = all_of(tmp_path / "r")
         given = [timeline.frame(index) for index in range(len(given))]
     session = Session(origin, BUILTIN, RULES, timeline=timeline)
-    first = session.look(len(given) - 1)
+    lookback = Lookback(session)
+    first = lookback.at(len(given) - 1)
     assert first.provisional
     assert not session.is_judged
     assert session.frames_seen == 0
-    middle = session.look(60)
+    middle = lookback.at(60)
     assert middle.provisional
     expected = judged(origin, None, given)
     whole = judged(origin, timeline)
     assert whole.is_judged
     assert to_json(document(whole)) == to_json(document(expected))
-    assert not whole.look(len(given) - 1).provisional
-    assert whole.look(60).judgement.findings == middle.judgement.findings
+    lookback = Lookback(whole)
+    assert not lookback.at(len(given) - 1).provisional
+    assert lookback.at(60).judgement.findings == middle.judgement.findings
     assert expected.episodes()
 
 
@@ -508,4 +511,4 @@ def test_a_finding_ends_where_the_recorder_did(tmp_path: Path) -> None:
     session = judged(origin, timeline)
     convoy = next(each for each in session.episodes() if each.finding.rule == "stripe-convoy")
     assert convoy.until == pytest.approx(story[-1].taken)
-    assert session.look(len(story) + 1).window.snapshots[0].number == len(story) + 1
+    assert Lookback(session).at(len(story) + 1).window.snapshots[0].number == len(story) + 1

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from sdstop.collectors.aoe.readings import AoeExport
 from sdstop.core.finding import Severity
+from sdstop.core.lookback import Lookback
 from sdstop.core.model import Reading
 from sdstop.readings.cache import Cache
 from sdstop.readings.iosize import RequestSizes
@@ -269,9 +270,9 @@ def test_a_minute_is_looked_at_however_long_it_runs_and_whenever_it_is_asked() -
     assert value(said.finding("cachedev"), "seconds") == 60
     assert "900 of 1000 requests/s" in said.finding("cachedev").impact
     assert value(said.finding("cachedev"), "requests") == 60_000
-    session = said.session
+    lookback = Lookback(said.session)
     for place, came in ((30, 30_000), (40, 40_000), (71, 30_000), (120, 60_000)):
-        judgement = session.look(place).judgement
+        judgement = lookback.at(place).judgement
         if place <= 40:
             assert judgement.ruled_out[0].summary.startswith(f"0% of {came} requests bypassed it in {came // 1000}s")
         else:

@@ -11,6 +11,7 @@ from sdstop.collectors import BUILTIN
 from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import Frame, Origin
 from sdstop.core.finding import Finding
+from sdstop.core.lookback import Lookback
 from sdstop.core.session import Session
 from sdstop.rules.disks.device_hung import DEVICE_HUNG
 from sdstop.rules.fabric.phy_errors import PHY_ERRORS
@@ -120,13 +121,14 @@ def test_the_past_has_the_fold_once_and_no_member_of_it() -> None:
 def test_a_frame_looked_at_again_is_judged_as_it_was() -> None:
     """At second 39 five of twelve are folded only because more were before."""
     session, found, _ = _run()
+    lookback = Lookback(session)
     for second in (41, 22, 39, 20, 21, 50, 40):
-        assert tuple(finding.id for finding in session.look(second).judgement.findings) == found[second]
+        assert tuple(finding.id for finding in lookback.at(second).judgement.findings) == found[second]
 
 
 def test_a_copy_of_the_session_folds_alike() -> None:
     session, found, _ = _run()
-    assert tuple(each.id for each in session.still().look(30).judgement.findings) == found[30]
+    assert tuple(each.id for each in Lookback(session.still()).at(30).judgement.findings) == found[30]
 
 
 def test_a_rule_that_a_late_frame_does_not_reach_keeps_its_fold() -> None:

@@ -15,6 +15,7 @@ from sdstop.core.collector import Collector
 from sdstop.core.evidence import Evidence, Frame, Origin, RunMark
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.host import Host
+from sdstop.core.lookback import Lookback
 from sdstop.core.session import Session
 from sdstop.readings.rebuild import Rebuild
 from sdstop.rules.rebuilds.rebuild_running import REBUILD_RUNNING
@@ -85,7 +86,7 @@ def test_a_seldom_read_source_has_an_estimate_of_its_own(every: int) -> None:
 
 def test_a_look_back_knows_what_was_known_then() -> None:
     session = fed(moving(50 << 20), 900, 60, step=10)
-    look = session.look(60)  # at 600 s
+    look = Lookback(session).at(60)  # at 600 s
     (said,) = (f for f in look.judgement.findings if f.rule == "rebuild-running")
     assert value(said, "seen") == 600
     assert value(said, "progress") == pytest.approx((GIB + (50 << 20) * 600) / (1000 * GIB))
@@ -94,8 +95,9 @@ def test_a_look_back_knows_what_was_known_then() -> None:
 def test_between_two_reads_nothing_stands() -> None:
     """News of md come each second; that the pool's row is the same meanwhile says nothing of it."""
     session = fed(moving(50 << 20), 175, 60, md=True)
+    lookback = Lookback(session)
     for index in range(60, 176):
-        look = session.look(index)
+        look = lookback.at(index)
         assert "rebuild-stalled" not in {f.rule for f in look.judgement.findings}
     assert finding(session, "rebuild-running", "md0").subject == "md0"
     assert value(finding(session, "rebuild-running"), "rate") == pytest.approx(50 << 20)

@@ -9,6 +9,7 @@ import pytest
 from sdstop.collectors.block.iostat import IOSTAT
 from sdstop.core.evidence import Frame, Origin
 from sdstop.core.finding import Finding, Gap, Severity
+from sdstop.core.lookback import Lookback
 from sdstop.core.session import Session
 from sdstop.rules.arrays.slow_stripe_member import SLOW_STRIPE_MEMBER
 from sdstop.rules.disks.slow_device import SLOW_DEVICE
@@ -600,8 +601,9 @@ def test_severity_does_not_flap_at_its_border() -> None:
     live = [session.feed(frame).judgement for frame in shown]
     severities = [f.severity for judgement in live[20:] for f in judgement.findings]
     assert set(severities) == {Severity.CRITICAL}
+    lookback = Lookback(session)
     for index in (30, 45, 60):
-        assert session.look(index).judgement == live[index]
+        assert lookback.at(index).judgement == live[index]
 
 
 def test_a_severity_that_is_clearly_over_falls() -> None:

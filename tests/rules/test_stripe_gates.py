@@ -9,6 +9,7 @@ import pytest
 
 from sdstop.analysis.members.group_columns import columns_of
 from sdstop.core.evidence import Origin
+from sdstop.core.lookback import Lookback
 from sdstop.core.session import Session
 from tests.arrays import ArraySpec, Level, evidence, member_name
 from tests.rules.stripes import (
@@ -115,8 +116,9 @@ def test_what_is_kept_of_a_reading_for_the_next_window_changes_no_verdict(load: 
     shown = frames(made(SIXTEEN, sometimes, seconds=70))
     session = Session(Origin("n"), COLLECTORS, RULES)
     live = [session.feed(frame).judgement for frame in shown]
+    lookback = Lookback(session)
     for index in range(0, 70, 3):
-        assert session.look(index).judgement == live[index]
+        assert lookback.at(index).judgement == live[index]
 
 
 @pytest.mark.parametrize("seconds", [1, 7])

@@ -26,6 +26,7 @@ from sdstop.core.evidence import Frame, Origin, Outcome, readable
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Damage, Finding, Severity
 from sdstop.core.headline import NOT_YET
+from sdstop.core.lookback import Lookback
 from sdstop.core.session import Session
 from sdstop.exporters import plugin as check
 from sdstop.exporters.capture import CaptureWriter
@@ -309,7 +310,7 @@ def test_the_stall_is_seen_although_mdstat_prints_a_speed() -> None:
 def test_the_convoy_is_found_in_every_window_and_never_by_its_average() -> None:
     told = story("clone-convoy")
     assert all(in_force(judgement) == expected(told.name).found for judgement in told.judgements[9:])
-    first, last = (told.session.look(place).window for place in (0, len(told.frames) - 1))
+    first, last = (Lookback(told.session).at(place).window for place in (0, len(told.frames) - 1))
     assert first.get(DiskActivity, "sda") is None
     busy = [window_mean(told, f"sd{letter}") for letter in "abcdefghijklmnopqrstuvwxyz"]
     assert max(busy) < 2 * min(busy)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from sdstop.core.evidence import Outcome
+from sdstop.core.lookback import Lookback
 from sdstop.core.session import Session
 from sdstop.tui.playhead import Playhead
 from tests.nodes.block import STARTED, Node, refused
@@ -21,7 +22,7 @@ def set_back(session: Session, frame: int, seconds: float) -> Session:
 
 def test_one_can_go_to_where_findings_begin_and_end() -> None:
     session = set_back(Node().session(10, [begun_between(4, 8)]), 6, 100.0)
-    playhead = Playhead(session, following=False)
+    playhead = Playhead(Lookback(session), following=False)
 
     def event(direction: int) -> int:
         assert playhead.event(direction)

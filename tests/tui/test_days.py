@@ -13,6 +13,7 @@ from sdstop.analysis.load_course import LoadCourse
 from sdstop.capture.reader import open_recording
 from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import Frame, Origin
+from sdstop.core.lookback import Lookback
 from sdstop.core.period import Period
 from sdstop.core.session import Session
 from sdstop.recordings.timeline import StoredTimeline
@@ -78,7 +79,7 @@ async def test_it_opens_at_its_end_and_keys_answer_while_it_is_judged(few: Store
 
 
 def test_a_jump_shows_the_frame_of_a_run(few: StoredTimeline) -> None:
-    playhead = Playhead(session(few), following=False)
+    playhead = Playhead(Lookback(session(few)), following=False)
     assert playhead.look is None
     assert playhead.go(ENDS - 1.5 * 3600 + 30) == ""
     assert playhead.look is not None
@@ -158,7 +159,7 @@ def test_boots_and_pauses_are_events(tmp_path: Path) -> None:
         (EventKind.BOOT, "boot, 2h18 without a frame"),
     ]
     kept = Session(origin, BUILTIN, (), timeline=timeline)
-    playhead = Playhead(kept, following=False)
+    playhead = Playhead(Lookback(kept), following=False)
     playhead.seek(0.0)
     assert playhead.event(1) == ()  # a finding may have begun before it
     kept.feed_all(timeline.frame(index) for index in range(len(timeline)))

@@ -12,8 +12,8 @@ import pytest
 
 from sdstop.core.finding import RuledOut, Severity, Verdict
 from sdstop.core.history import Window
+from sdstop.core.lookback import Lookback
 from sdstop.core.rule import Limits, Rule
-from sdstop.core.session import Session
 from sdstop.tui.app import Dashboard
 from sdstop.tui.scene import Scene
 from sdstop.tui.time_bar import TimeBar, margin
@@ -157,7 +157,7 @@ async def test_a_step_to_a_frame_that_was_judged_ahead_is_painted_once() -> None
         await shown.press("T")
         for _ in range(1000):
             await asyncio.sleep(0.01)
-            if app.session.ready(18) is not None:
+            if app.lookback.ready(18) is not None:
                 break
         painted, paint = list[bool](), app.main.show
 
@@ -213,7 +213,7 @@ def _status(app: Dashboard) -> str:
 
 
 async def test_a_frame_that_is_shown_in_time_is_not_named_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sdstop.core.session._QUICK", -1.0)
+    monkeypatch.setattr("sdstop.core.lookback._QUICK", -1.0)
     monkeypatch.setattr("sdstop.tui.app._PATIENCE", 60.0)
     async with screen(Node(("sda", "sdb"), load).session(300), WIDE) as shown:
         app = shown.app
@@ -237,14 +237,14 @@ async def _typed(shown: Screen, text: str) -> None:
     index = app.session.timeline.taken_by(app.playhead.parse(text))
     assert index is not None
     for _ in range(1000):
-        if app.session.foreseen(index) is not None:
+        if app.lookback.foreseen(index) is not None:
             return
         await asyncio.sleep(0.01)
     raise TimeoutError
 
 
 async def test_a_moment_is_looked_up_while_it_is_typed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sdstop.core.session._QUICK", -1.0)
+    monkeypatch.setattr("sdstop.core.lookback._QUICK", -1.0)
     async with screen(Node(("sda", "sdb"), load).session(300), WIDE) as shown:
         app = shown.app
         await shown.press("T")
@@ -268,7 +268,7 @@ async def test_a_moment_is_looked_up_while_it_is_typed(monkeypatch: pytest.Monke
 
 
 async def test_a_moment_that_is_typed_but_not_asked_for_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sdstop.core.session._QUICK", -1.0)
+    monkeypatch.setattr("sdstop.core.lookback._QUICK", -1.0)
     async with screen(Node(("sda", "sdb"), load).session(300), WIDE) as shown:
         app = shown.app
         await shown.press("T")
@@ -277,28 +277,28 @@ async def test_a_moment_that_is_typed_but_not_asked_for_changes_nothing(monkeypa
         assert await shown.press("escape") == text
         assert app.playhead.look is before
         assert app.playhead.sought is None
-        assert app.session._foreseen is None, "the samples of a minute are not kept"
+        assert app.lookback._foreseen is None, "the samples of a minute are not kept"
         await shown.press("T")
         assert app.playhead.look is not None
         assert app.playhead.look.now.number == 299
 
 
 async def test_what_the_mouse_points_to_is_looked_up_before_the_click(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sdstop.core.session._QUICK", -1.0)
+    monkeypatch.setattr("sdstop.core.lookback._QUICK", -1.0)
     async with screen(Node(("sda", "sdb"), load).session(300), WIDE) as shown:
         app = shown.app
         await shown.press("T")
         x = margin(app.size.width) + 20
         await shown.pilot.hover(TimeBar, offset=(x, 1))
-        await _foreseen(app.session)
+        await _foreseen(app.lookback)
         before, painted, paint = app.playhead.look, list[tuple[int, bool]](), app.main.show
 
         def counted(scene: Scene) -> None:
             painted.append((scene.now.number, scene.look.is_glance))
             paint(scene)
 
-        assert app.session._foreseen is not None
-        number = app.session._foreseen.now.number
+        assert app.lookback._foreseen is not None
+        number = app.lookback._foreseen.now.number
         app.main.show = counted  # type: ignore[method-assign]
         await shown.pilot.click(TimeBar, offset=(x, 1))
         await shown.settled()
@@ -307,36 +307,36 @@ async def test_what_the_mouse_points_to_is_looked_up_before_the_click(monkeypatc
         assert painted[0] == (number, True)
         assert painted[-1] == (number, False)
         await shown.pilot.hover(TimeBar, offset=(x + 20, 1))
-        await _foreseen(app.session)
+        await _foreseen(app.lookback)
         await shown.pilot.hover(None, offset=(5, 5))
         for _ in range(1000):
-            if app.session._foreseen is None:
+            if app.lookback._foreseen is None:
                 break
             await asyncio.sleep(0.01)
-        assert app.session._foreseen is None, "the samples of a minute are not kept"
+        assert app.lookback._foreseen is None, "the samples of a minute are not kept"
 
 
 async def test_the_event_after_the_next_one_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sdstop.core.session._QUICK", -1.0)
+    monkeypatch.setattr("sdstop.core.lookback._QUICK", -1.0)
     rules = [begun_between(40, 50)]
     async with screen(Node(("sda", "sdb"), load).session(300, rules), WIDE) as shown:
         app = shown.app
         await shown.press("E")
         assert app.playhead.look is not None
         assert app.playhead.look.now.number == 51
-        await _foreseen(app.session)
-        assert app.session._foreseen is not None
-        assert app.session._foreseen.now.number == 40
+        await _foreseen(app.lookback)
+        assert app.lookback._foreseen is not None
+        assert app.lookback._foreseen.now.number == 40
         app.action_event(-1)
         assert (app.playhead.look.now.number, app.playhead.look.is_glance) == (40, True)
         await shown.settled()
         assert (app.playhead.look.now.number, app.playhead.look.is_glance) == (40, False)
 
 
-async def _foreseen(session: Session) -> None:
+async def _foreseen(lookback: Lookback) -> None:
     """Wait until a glance is made ahead."""
     for _ in range(1000):
-        if session._foreseen is not None:
+        if lookback._foreseen is not None:
             return
         await asyncio.sleep(0.01)
     raise TimeoutError

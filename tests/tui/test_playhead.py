@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from sdstop.core.lookback import Lookback
 from sdstop.tui.playhead import Playhead
 from tests.nodes.block import STARTED, Node
 from tests.tui.rules import begun_between
@@ -12,7 +13,7 @@ from tests.tui.rules import begun_between
 
 def test_it_follows_until_it_is_held() -> None:
     session = Node().session(3, live=True)
-    playhead = Playhead(session, following=True)
+    playhead = Playhead(Lookback(session), following=True)
     frames = Node().frames(5)
     playhead.newest(session.feed(frames[4]))
     assert playhead.look is not None
@@ -27,7 +28,7 @@ def test_it_follows_until_it_is_held() -> None:
 
 
 def test_steps_end_at_the_ends() -> None:
-    playhead = Playhead(Node().session(3), following=False)
+    playhead = Playhead(Lookback(Node().session(3)), following=False)
     assert playhead.at_end
     assert not playhead.step(1)
     assert playhead.step(-1)
@@ -41,7 +42,7 @@ def test_steps_end_at_the_ends() -> None:
 
 def test_a_forgotten_frame_is_left_towards_the_oldest() -> None:
     session = Node().session(3, live=True)
-    playhead = Playhead(session, following=True)
+    playhead = Playhead(Lookback(session), following=True)
     playhead.step(-3)
     while session.timeline.frames[0].number < 3:
         session.timeline.frames.popleft()
@@ -70,25 +71,25 @@ def test_times_that_can_be_typed(typed: str, seconds: float) -> None:
     frames = Node().frames(600, 100.0)
     for frame in frames[1:]:
         session.feed(frame)
-    playhead = Playhead(session, following=False)
+    playhead = Playhead(Lookback(session), following=False)
     assert playhead.parse(typed) == STARTED + seconds
 
 
 def test_plus_counts_from_the_frame_looked_at() -> None:
-    playhead = Playhead(Node().session(10), following=False)
+    playhead = Playhead(Lookback(Node().session(10)), following=False)
     playhead.step(-5)
     assert playhead.parse("+2s") == STARTED + 7
 
 
 @pytest.mark.parametrize("typed", ["", "soon", "25:00", "12:61", "-", "2026-13-01 10:00", "2026-02-30 10:00", "-5x"])
 def test_other_times_are_refused_in_one_line(typed: str) -> None:
-    playhead = Playhead(Node().session(1), following=False)
+    playhead = Playhead(Lookback(Node().session(1)), following=False)
     with pytest.raises(ValueError, match=r"\A[^\n]+\Z"):
         playhead.parse(typed)
 
 
 def test_going_to_a_time_finds_the_last_frame_by_then() -> None:
-    playhead = Playhead(Node().session(10), following=False)
+    playhead = Playhead(Lookback(Node().session(10)), following=False)
     assert not playhead.go(STARTED + 4.5)
     assert playhead.look is not None
     assert playhead.look.now.number == 5
@@ -101,7 +102,7 @@ def test_going_to_a_time_finds_the_last_frame_by_then() -> None:
 
 def test_a_time_of_the_bar_is_that_of_the_last_frame_by_then() -> None:
     session = Node().session(10)
-    playhead = Playhead(session, following=False)
+    playhead = Playhead(Lookback(session), following=False)
     first = session.timeline.frames[0].monotonic
     assert playhead.look is not None
     assert playhead.seek(first + 4.5)
@@ -116,7 +117,7 @@ def test_a_time_of_the_bar_is_that_of_the_last_frame_by_then() -> None:
 def test_frames_skipped_in_playback_are_judged_as_if_none_was() -> None:
     session = Node().session(90, [begun_between(40, 50)])
     for numbers in ((1, 12, 45, 46, 80), (80, 45, 20, 91, 44)):
-        playhead = Playhead(session, following=False)
+        playhead = Playhead(Lookback(session), following=False)
         for number in numbers:
             playhead.seek(session.timeline.frames[number - 1].monotonic)
             look = playhead.look
@@ -130,7 +131,7 @@ def test_frames_skipped_in_playback_are_judged_as_if_none_was() -> None:
 
 def test_events_are_where_findings_begin_and_end() -> None:
     session = Node().session(40, [begun_between(5, 10)])
-    playhead = Playhead(session, following=False)
+    playhead = Playhead(Lookback(session), following=False)
     assert playhead.event(-1)
     assert playhead.look is not None
     assert playhead.look.now.number == 11
@@ -146,7 +147,7 @@ def test_events_are_where_findings_begin_and_end() -> None:
 def test_before_the_first_frame_there_is_nothing() -> None:
     session = Node().session(0)
     session.timeline.frames.clear()
-    playhead = Playhead(session, following=True)
+    playhead = Playhead(Lookback(session), following=True)
     assert not playhead.step(1)
     assert not playhead.event(1)
     assert not playhead.seek(5.0)
@@ -158,7 +159,7 @@ def test_a_time_in_a_pause_is_said_to_be_in_one() -> None:
     for frame in node.frames(20):
         late = 100.0 if frame.number > 10 else 0.0
         session.feed(replace(frame, taken=frame.taken + late, monotonic=frame.monotonic + late))
-    playhead = Playhead(session, following=False)
+    playhead = Playhead(Lookback(session), following=False)
     assert playhead.go(STARTED + 50) == "nothing between 14:13:29 and 14:15:10"
     assert playhead.look is not None
     assert playhead.look.now.number == 10

@@ -397,7 +397,7 @@ def test_a_cell_is_the_mean_of_its_time() -> None:
 async def test_of_many_drags_the_last_one_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys are answered in between: frames that are passed by are not judged to the end, however long that takes."""
     async with screen(session(300), (80, 24)) as shown:
-        look, judged = shown.app.session.look, list[int]()
+        look, judged = shown.app.lookback.at, list[int]()
 
         def until_superseded(index: int, unwanted: Callable[[], bool]) -> Look:
             while index < 49 and not unwanted():
@@ -406,7 +406,7 @@ async def test_of_many_drags_the_last_one_counts(monkeypatch: pytest.MonkeyPatch
             judged.extend([] if unwanted() else [index])
             return made
 
-        monkeypatch.setattr(shown.app.session, "look", until_superseded)
+        monkeypatch.setattr(shown.app.lookback, "at", until_superseded)
         bar = shown.app.screen.query_one(TimeBar)
         for x in range(50):
             bar.post_message(TimeBar.Sought(1000.0 + x))

@@ -12,6 +12,7 @@ from sdstop.collectors.aoe.readings import AoeExport, AoeTarget, payload
 from sdstop.collectors.network.readings import Interface
 from sdstop.core.evidence import Evidence, Frame, Outcome
 from sdstop.core.history import Window
+from sdstop.core.lookback import Lookback
 from sdstop.core.session import Look, Session
 from sdstop.readings.cache import Cache, CacheActivity, activity
 from sdstop.readings.iosize import RequestSizes, between, not_whole
@@ -170,8 +171,8 @@ def _turn(change: PayloadChange, session: Session) -> _ChangeWindows | None:
     frames, index = session.timeline.frames, session.timeline.place(change.number)
     if not index or index >= len(frames) or frames[index].number != change.number:
         return None
-    before = session.look(index - 1).window
-    upon = session.look(index).window
+    lookback = Lookback(session)
+    before, upon = lookback.at(index - 1).window, lookback.at(index).window
     family = Interface if change.watched.mtu else AoeTarget
     # A frame without a list of runs includes all collectors: values that it omits are unchanged.
     until = before.now.monotonic if frames[index - 1].ran is None else last_read(before, family)
