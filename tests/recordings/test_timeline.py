@@ -104,8 +104,8 @@ def test_a_single_frame_is_read_without_those_of_its_block(tmp_path: Path) -> No
         assert timeline.single(index) == whole.frame(index)
         assert timeline.recall(index, index + 1) == whole.recall(index, index + 1)
         assert len(timeline.single(index).evidence) > 1
-    assert not timeline._open
-    assert whole._open
+    assert not timeline._blocks._read
+    assert whole._blocks._read
     assert timeline.single(0) == whole.frame(0)
     assert timeline.single(150) == whole.frame(150), "the first frame of a run has all that is known"
     assert timeline.single(150).fresh
@@ -381,13 +381,13 @@ def test_redacted_frames_of_a_recording_are_held_for_a_quarter_of_an_hour(tmp_pa
 
 
 def test_few_blocks_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sdstop.recordings.timeline._OPEN_BYTES", 5 << 16)
+    monkeypatch.setattr("sdstop.recordings.blocks._MOST_BYTES", 5 << 16)
     large = (Evidence("/sys/large", data=bytes(1 << 16)),)
     record(tmp_path / "r", ORIGIN, *(frames(range(3), START + run * 10, 1000.0 + 10 * run, *large) for run in range(9)))
     timeline = all_of(tmp_path / "r")
     for index in range(len(timeline)):
         assert timeline.frame(index).evidence
-        assert timeline.held < 6 << 16
+        assert timeline._blocks.size < 6 << 16
 
 
 @pytest.mark.parametrize(("number", "index"), [(90, 7), (20, 7), (7, 90), (7, 20)])
