@@ -15,7 +15,7 @@ from sdstop.core.lookback import NOT_JUDGED, Lookback
 from sdstop.core.session import Session
 from sdstop.core.timeline import OpenedTimeline
 from sdstop.rules import RULES
-from tests.core.test_moved import snapshot_content
+from tests.core.snapshots import snapshot_content
 from tests.fixtures import opened
 from tests.nodes.block import Node
 from tests.tui.rules import begun_between

@@ -16,9 +16,9 @@ from sdstop.collectors.md.readings import Member
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark
 from sdstop.core.period import Period
 from sdstop.core.replay import Replay
-from sdstop.core.snapshot import Snapshot
 from sdstop.core.timeline import OpenedTimeline, Timeline
 from sdstop.readings.rebuild import MDSTAT
+from tests.core.snapshots import snapshot_content
 from tests.days import record
 from tests.fixtures import opened
 from tests.nodes.block import Node, raid10
@@ -40,18 +40,6 @@ def _opened(frames: Sequence[Frame], _origin: Origin, _path: Path) -> Timeline:
 def _stored(frames: Sequence[Frame], origin: Origin, path: Path) -> Timeline:
     record(path / "r.sdstop", origin, iter(frames))
     return open_recording(path / "r.sdstop", Period(), float("inf"))[1]
-
-
-def snapshot_content(shot: Snapshot) -> object:
-    """Return everything that a snapshot says, in a form that can be compared."""
-    runs = {
-        name: (
-            run.outcome, run.reason, run.started, run.taken, run.duration, run.seconds, run.recorded, run.defects,
-            {family: dict(rows) for family, rows in run.tables.items()},
-        )
-        for name, run in shot.runs.items()
-    }  # fmt: skip
-    return runs, {family: dict(run.tables[family]) for family, run in shot.by_family.items()}, shot.unread
 
 
 def _mixed(frames: Sequence[Frame]) -> list[Frame]:
