@@ -92,7 +92,7 @@ class Lookback:
     def prepare(self, index: int, unwanted: Callable[[], bool]) -> Look | None:
         """Make and keep the state at a frame that is likely to be asked for next.
 
-        None if it was made ahead before, or if there is no such frame. Raises Superseded.
+        None if it was made ahead before or the timeline has no frame with this index. Raises Superseded.
         """
         if not 0 <= index < len(self._timeline.frames) or self.ready(index) is not None:
             return None

@@ -118,7 +118,7 @@ class Session:
         self.timeline.name(self._slugs.named)
         self._large = LARGE if origin.live else REPLAYED
         self.at_hand = 0.0 if remember == 0 else AT_HAND
-        """Seconds of windows that `history` keeps besides the newest window."""
+        """Seconds that `history` keeps before the newest window."""
         self._replay, self.history = self._begun()
         self.scouted: Sequence[Episode] = ()
         """Episodes near frames that were shown before the frames up to them were judged; active ones have no `until`,

@@ -1,6 +1,6 @@
 """Known evidence: the last version of each piece of evidence at any frame of a recording.
 
-Blocks only have changes: what was known before one is in older blocks of its run. Most of it is the same before another
+Blocks only have changes: the evidence known before one is in older blocks of its run. Most of it is the same before another
 block, so the states asked for last are kept, and only the pieces that changed since are read. Blocks are named by their
 place and frames by their number `at`, as in `RecordingClock`.
 """
@@ -35,9 +35,9 @@ class KnownState(Struct, frozen=True):
 
 
 class StateChange(Struct, frozen=True):
-    """Change between two frames: what is known at the second one of all that may differ, and the frame after it.
+    """Change between two frames: all evidence known at the second one that may differ, and the frame after it.
 
-    `gone` are the keys of evidence, and with RAN the names of collectors, that are not known at the second frame.
+    `gone` are the keys of evidence, and with RAN the names of collectors, without a version at the second frame.
     """
 
     then: KnownState
@@ -65,7 +65,7 @@ class KnownEvidence:
         self._guard = RLock()
 
     def at(self, at: int) -> KnownState:
-        """Return what is known at a frame: nothing that is older than a damaged block or one that was dropped.
+        """Return the evidence known at a frame: none that is older than a damaged block or one that was dropped.
 
         Of a block that is not read yet, only the versions of that moment are.
         """
@@ -94,7 +94,7 @@ class KnownEvidence:
     def change(self, base: int, at: int) -> StateChange | None:
         """Return the change from frame `base` to frame `at`, and the evidence of the frame after it.
 
-        All are of one run. None if it cannot be told: a block is damaged or was dropped. Of the blocks between them
+        All are of one run. None if a block is damaged or was dropped. Of the blocks between them
         nothing is read but which evidence changed.
         """
         begin, then, place = self._clock.place(base), self._clock.place(at), self._clock.place(at + 1)
@@ -143,7 +143,7 @@ class KnownEvidence:
         return {**between, **self._recording.names(later)}
 
     def _before(self, place: int) -> _StateBefore:
-        """Return what is known before a block, from the nearest state kept of its run; nothing if it was dropped."""
+        """Return the state before a block, from the nearest state kept of its run; nothing if it was dropped."""
         with self._guard:
             if not self._clock.holds(place):
                 return _StateBefore({}, {})
