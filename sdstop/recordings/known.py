@@ -1,8 +1,8 @@
 """Known evidence: the last version of each piece of evidence at any frame of a recording.
 
-Blocks only have changes: the evidence known before one is in older blocks of its run. Most of it is the same before another
-block, so the states asked for last are kept, and only the pieces that changed since are read. Blocks are named by their
-place and frames by their number `at`, as in `RecordingClock`.
+Blocks only have changes: the evidence known before one is in older blocks of its run. Most of it is the same before
+another block, so the states asked for last are kept, and only the pieces that changed since are read. Blocks are named
+by their place and frames by their number `at`, as in `RecordingClock`.
 """
 
 from __future__ import annotations

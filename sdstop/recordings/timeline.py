@@ -1,7 +1,7 @@
 """Stored timeline: the frames of a recording, read from the file when they are asked for.
 
 The runs of a recorder form one timeline (clock.py). The first frame of a further run is `fresh`. Only the times of
-frames that were asked for are kept, the evidence of the blocks that were read last (blocks.py), and what was known
+frames that were asked for are kept, the evidence of the blocks that were read last (blocks.py), and the state
 before some of them (known.py). A recorder may drop its oldest blocks while they are open: their frames then have no
 evidence, and nothing is known then.
 """
