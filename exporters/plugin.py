@@ -1,6 +1,7 @@
 """Output of a monitoring plugin: one line with performance data, and detail lines.
 
     SDSTOP CRITICAL - 1 finding: stripe-convoy md2: ...; 2 rules not checked | critical=1 warning=0 info=0 unchecked=2
+    INFO: rebuild-running md2: RECOVERY RUNNING: 31.2%. ...
     PARTIAL DATA: processes (denied for 3 of 90 processes)
     NOT CHECKED: device-hung, rebuild-slow (needs 10 s of frames, has 2 s)
 
@@ -140,6 +141,11 @@ def _verdict(said: Headline, judgement: Judgement, nodes: Sequence[SeenNode]) ->
         _placed(finding) == finding_text(finding) and len(finding_text(finding)) <= LONGEST for finding in bad
     )
     details = [] if whole else lines
+    details += [
+        f"INFO: {_placed(finding)}"
+        for finding in judgement.findings
+        if finding.severity is Severity.INFO and finding.accepted is None
+    ]
     details += [
         f"ACCEPTED: {finding.rule} {subject_text(finding)}: {accepted_text(finding)}"
         for finding in judgement.findings

@@ -1,6 +1,7 @@
 """Headline: one line and an exit code for all verdicts and outcomes, the same for check, screen and report.
 
 Exit codes are those of monitoring plugins. A finding gives its severity; worst are critical, warning, unknown, ok.
+Findings that are information are named unless there are worse ones, and leave the code as it is.
 The result is unknown if evidence contradicts itself, is incomplete, unread, damaged or older than the moment that was
 asked for, if a source failed or hangs, if a fault shows for less time than its rule needs, and if nothing was judged.
 Sources that were not recorded or were denied, and rules that need more time, are named and do not change the code;
@@ -10,7 +11,7 @@ with `strict`, a denied source makes the result unknown.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from msgspec import Struct
@@ -128,43 +129,61 @@ def headline_of(judgement: Judgement, nodes: Sequence[SeenNode], *, strict: bool
         rest.append(f"no usable data: {named([name for name in unseen if name not in partial])}")
     if partial:
         rest.append(f"incomplete data: {named(partial)}")
+    noted = [finding for finding in judgement.findings if finding.severity not in _CODES and finding.accepted is None]
+    if noted and not bad:
+        causes = [noted[led.place] for led in by_cause(noted) if not led.follows]
+        rest.append(f"info: {_things(causes)}")
     unjudged = ", ".join(filter(None, (_unjudged(judgement.unchecked, node) for node in nodes)))
     if unjudged and not bad:
         rest.append(f"state not recorded: {unjudged}")
     if lacking and not bad:
         had = frozenset[str]().union(*(node.origin.collectors or () for node in nodes))
         rest.append(f"not recorded: {_named_lacking(lacking, had)}")
+    rest += _named_verdicts(judgement, is_bad=bool(bad))
+    found = (
+        ""
+        if (unseen or doubts or Gap.SIGNS in gaps) and not bad
+        else _found(judgement, bad, noted, lacking=bool(lacking))
+    )
+    return Headline(code, found, tuple(rest), unseen, tuple(lacking), unjudged)
+
+
+def _named_verdicts(judgement: Judgement, *, is_bad: bool) -> Iterator[str]:
+    """Yield the accepted findings and the rules switched off or not checked; unless `is_bad` also those that wait."""
     accepted = [finding for finding in judgement.findings if finding.accepted is not None]
     if accepted:
-        rest.append(f"accepted: {named([f'{finding.rule} {subject_text(finding)}' for finding in accepted])}")
+        yield f"accepted: {_things(accepted)}"
     off = [verdict.rule for verdict in judgement.unchecked if verdict.reason == OFF]
     if off:
-        rest.append(f"switched off: {named(off)}")
+        yield f"switched off: {named(off)}"
     signs = [verdict for verdict in judgement.unchecked if verdict.gap is Gap.SIGNS]
     if signs:
         more = f" and {len(signs) - 1} more" if len(signs) > 1 else ""
-        rest.append(f"too early to judge: {signs[0].rule} {safe(reason_of(signs[0]), LONGEST)}{more}")
+        yield f"too early to judge: {signs[0].rule} {safe(reason_of(signs[0]), LONGEST)}{more}"
     early = [verdict for verdict in judgement.unchecked if verdict.gap is Gap.EARLY and judgement.judged]
     loud = [verdict for verdict in judgement.unchecked if not verdict.calm or not judgement.judged]
     loud = [verdict for verdict in loud if verdict.gap not in {Gap.SIGNS, Gap.EARLY} or not judgement.judged]
     if loud:
-        rest.append(_not_checked(loud))
-    if early and not bad:
-        rest.append(f"not yet judged: {named(sorted({verdict.rule for verdict in early}))}")
-    found = "" if (unseen or doubts or signs) and not bad else _found(judgement, bad, lacking=bool(lacking))
-    return Headline(code, found, tuple(rest), unseen, tuple(lacking), unjudged)
+        yield _not_checked(loud)
+    if early and not is_bad:
+        yield f"not yet judged: {named(sorted({verdict.rule for verdict in early}))}"
 
 
-def _found(judgement: Judgement, bad: Sequence[Finding], *, lacking: bool) -> str:
+def _found(judgement: Judgement, bad: Sequence[Finding], noted: Sequence[Finding], *, lacking: bool) -> str:
     if bad:
         causes = [bad[led.place] for led in by_cause(bad) if not led.follows]
         more = f"; {plural(len(bad) - len(causes), 'consequence')}" if len(bad) > len(causes) else ""
-        others = [f"{finding.rule} {subject_text(finding)}" for finding in causes[1:]]
-        worst = "; ".join([safe(finding_text(causes[0]), LONGEST), *([named(others)] if others else [])])
+        worst = "; ".join([safe(finding_text(causes[0]), LONGEST), *filter(None, [_things(causes[1:])])])
         return f"{plural(len(causes), 'finding')}: {worst}{more}"
     if not judgement.judged:
         return "nothing checked"
-    return "no findings in the recorded data" if lacking else "no findings"
+    none = "no findings above info" if noted else "no findings"
+    return f"{none} in the recorded data" if lacking else none
+
+
+def _things(findings: Iterable[Finding]) -> str:
+    """Return the rules and subjects of the first findings, and the number of the others."""
+    return named([f"{finding.rule} {subject_text(finding)}" for finding in findings])
 
 
 def named(names: Sequence[str], most: int = _MOST) -> str:

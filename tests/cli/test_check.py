@@ -15,10 +15,40 @@ from sdstop.exporters.plugin import narrowed, numbers
 from tests.fixtures import FIXTURES, story
 
 
-def check(*words: str) -> tuple[int, str]:
-    argv = [sys.executable, "-m", "sdstop", "check", "--from", str(FIXTURES / "aoe-flashcache"), *words]
+def check(*words: str, name: str = "aoe-flashcache") -> tuple[int, str]:
+    argv = [sys.executable, "-m", "sdstop", "check", "--from", str(FIXTURES / name), *words]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "begins"),
+    [
+        (
+            "vm-members-differ",
+            "OK - no findings above info in the recorded data; info: members-differ md0; not recorded",
+        ),
+        (
+            "memory-mixed-modules",
+            "OK - no findings above info in the recorded data; info: dimm-mixed memory; not recorded",
+        ),
+    ],
+)
+def test_findings_that_are_information_are_named_and_ok(name: str, begins: str) -> None:
+    code, said = check(name=name)
+    first, *details = said.splitlines()
+    assert (code, first.startswith(f"SDSTOP {begins}")) == (0, True), first
+    assert " info=1 " in first
+    (line,) = [line for line in details if line.startswith("INFO: ")]
+    assert line.startswith(f"INFO: {begins.partition('info: ')[2].partition(';')[0]}: ")
+
+
+def test_information_beside_a_fault_is_below_the_line() -> None:
+    code, said = check(name="md-rebuild-throttled")
+    first, *details = said.splitlines()
+    assert code == 2
+    assert "info:" not in first
+    assert [line.split(":")[1] for line in details if line.startswith("INFO: ")] == [" rebuild-running md0"]
 
 
 @pytest.mark.parametrize(

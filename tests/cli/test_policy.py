@@ -69,6 +69,8 @@ def test_check_names_what_is_accepted_and_is_ok(tmp_path: Path) -> None:
     assert said.returncode == 0, said.stdout
     first, *rest = said.stdout.splitlines()
     assert "accepted: mtu-misaligned eth1" in first
+    assert not re.search("info: [^;]*mtu-misaligned", first), "it is named once"
+    assert not [line for line in rest if line.startswith("INFO: mtu-misaligned")]
     assert (
         "ACCEPTED: mtu-misaligned eth1: accepted until 2027-05-31: the switch is replaced in May (otherwise critical)"
         in rest
