@@ -20,12 +20,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sdstop.capture.kind import MAGIC
-from sdstop.core.block import Block, OpenBlock, stored_text
+from sdstop.core.block import Block, stored_text
 from sdstop.core.evidence import RAN, Evidence, Frame, Origin, Outcome, RunMark
 from sdstop.core.expression import expression
 from sdstop.core.format import safe
 from sdstop.core.growing_block import GrowingBlock
 from sdstop.core.minute import Minute
+from sdstop.core.open_block import OpenBlock
 from sdstop.core.versions import Damaged
 from sdstop.exporters.minutes import MinuteMeter
 from sdstop.recordings.schema import APPLICATION, FIRST_VERSION, TABLES, VERSION, RecordedOrigin
@@ -123,7 +124,7 @@ class RecordingWriter:
             self._names.clear()
             self.trouble = safe(error, 200)
             self.lost += len(growing.moments)
-            opened = block.opened(self._base.texts.get)
+            opened = OpenBlock(block, self._base.texts.get)
             self._base = _BaseBlock()
             for key in opened.keys:
                 item = opened.latest(key)
@@ -297,7 +298,7 @@ class RecordingWriter:
     def _rebase(self, run: int, data: bytes, base: OpenBlock | None) -> OpenBlock | None:
         """Keep the newest evidence of a block that is dropped, and return the block; None if it is damaged."""
         try:
-            opened: OpenBlock = Block.loaded(data).opened(None if base is None else base.first_text)
+            opened = OpenBlock(Block.loaded(data), None if base is None else base.first_text)
             known = {key: opened.latest(key) for key in opened.keys}
             marks = opened.last_runs()
         except Damaged:

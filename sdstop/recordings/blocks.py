@@ -12,8 +12,8 @@ from threading import RLock
 
 from msgspec.structs import replace
 
-from sdstop.core.block import OpenBlock
 from sdstop.core.evidence import Evidence, Frame, RunMark
+from sdstop.core.open_block import OpenBlock
 from sdstop.core.versions import Damaged
 from sdstop.recordings.clock import RecordingClock
 from sdstop.recordings.database import Recording

@@ -19,10 +19,11 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sdstop.core.block import BaseTexts, Block, BlockMoment, OpenBlock, block_moments, original_text, stored_text
+from sdstop.core.block import BaseTexts, Block, BlockMoment, block_moments, original_text, stored_text
 from sdstop.core.evidence import RAN, Evidence, Frame, Origin, RunMark
 from sdstop.core.format import bytes_, plural, safe
 from sdstop.core.minute import Minute
+from sdstop.core.open_block import OpenBlock
 from sdstop.core.versions import Damaged
 from sdstop.recordings.schema import APPLICATION, FIRST_VERSION, RECORDING, TABLES, VERSION, RecordedOrigin
 
@@ -325,7 +326,7 @@ class Recording:
             if data is None:
                 return None  # dropped for its age since
             block = Block.loaded(data)
-            return block.opened(self._first_texts(block.base))
+            return OpenBlock(block, self._first_texts(block.base))
         except (Damaged, NoRecording) as error:
             self._lost(number, error)
             return None
@@ -412,7 +413,7 @@ class Recording:
                 data = self._data(number)
                 if data is None:
                     raise Damaged(f"block {number}, which it continues, is missing")
-                found = self._bases[number] = Block.loaded(data).opened()
+                found = self._bases[number] = OpenBlock(Block.loaded(data))
             self._bases.move_to_end(number)
             while len(self._bases) > _BASES:
                 self._bases.popitem(last=False)

@@ -13,8 +13,8 @@ from threading import RLock
 
 from msgspec import Struct
 
-from sdstop.core.block import OpenBlock
 from sdstop.core.evidence import RAN, Evidence, RunMark
+from sdstop.core.open_block import OpenBlock
 from sdstop.core.versions import Damaged
 from sdstop.recordings.blocks import RecordedBlocks
 from sdstop.recordings.clock import RecordingClock

@@ -14,6 +14,7 @@ from sdstop.capture.reader import open_capture
 from sdstop.core.block import Block
 from sdstop.core.evidence import Evidence, Frame, Outcome, RunMark
 from sdstop.core.growing_block import GrowingBlock
+from sdstop.core.open_block import OpenBlock
 from sdstop.core.versions import Damaged
 
 FIXTURES = Path(__file__).parent.parent.parent / "fixtures"
@@ -52,7 +53,7 @@ def check(frame: Frame, back: Frame) -> None:
 @pytest.mark.parametrize("story", STORIES)
 def test_a_story_comes_back(story: str) -> None:
     frames = open_capture(FIXTURES / story)[1]
-    back = packed(frames).opened().frames()
+    back = OpenBlock(packed(frames)).frames()
     assert len(back) == len(frames)
     for frame, other in zip(frames, back, strict=True):
         check(frame, other)
@@ -64,13 +65,13 @@ def test_a_block_that_continues_another_comes_back_and_needs_it(story: str) -> N
     first, other = GrowingBlock(), frames[len(frames) // 2 :]
     for frame in frames[: len(frames) // 2] or frames:
         first.add(frame)
-    base = Block.loaded(first.packed().dumped()).opened()
+    base = OpenBlock(Block.loaded(first.packed().dumped()))
     second = GrowingBlock(7, first.first_texts())
     for frame in other:
         second.add(frame)
     block = Block.loaded(second.packed().dumped())
     assert block.base == 7
-    for frame, back in zip(other, block.opened(base.first_text).frames(), strict=True):
+    for frame, back in zip(other, OpenBlock(block, base.first_text).frames(), strict=True):
         check(frame, back)
     shared = {key for key in first.first_texts() if base.first_text(key) is not None}
     assert shared == set(first.first_texts())
@@ -82,11 +83,11 @@ def test_a_block_without_the_one_that_it_continues_is_damaged() -> None:
     growing.add(Frame(1, 1e9, 1.0, (Evidence("/proc/a", data=text),)))
     growing.add(Frame(2, 1e9, 2.0, (Evidence("/proc/a", data=text.replace(b"\n7\n", b"\n9\n")),)))
     block = growing.packed()
-    assert block.opened({"/proc/a": text}.get).frames()[1].evidence[0].data.count(b"\n9\n") == 2
+    assert OpenBlock(block, {"/proc/a": text}.get).frames()[1].evidence[0].data.count(b"\n9\n") == 2
     with pytest.raises(Damaged, match="the text that it continues is missing"):
-        block.opened().frames()
+        OpenBlock(block).frames()
     with pytest.raises(Damaged):
-        block.opened({"/proc/a": b"1 2 3"}.get).frames()
+        OpenBlock(block, {"/proc/a": b"1 2 3"}.get).frames()
 
 
 def test_it_is_smaller_than_deflated_evidence() -> None:
@@ -109,7 +110,7 @@ FRAMES = [
 def test_one_piece_of_evidence_is_read_without_the_others() -> None:
     block = packed(FRAMES)
     assert len(block.large) == 1
-    opened = replace(block, large=[b"destroyed"]).opened()
+    opened = OpenBlock(replace(block, large=[b"destroyed"]))
     assert opened.keys == {"/proc/diskstats", "/x"}
     latest = opened.latest("/x", 2)
     assert latest is not None
@@ -127,7 +128,7 @@ def test_a_changed_byte_of_evidence_is_noticed() -> None:
     piece[5][0][1] = piece[5][0][1].replace(b"sd7", b"sd6")
     changed = replace(block, large=[zlib.compress(msgspec.msgpack.encode(piece))])
     with pytest.raises(Damaged, match="hash"):
-        changed.opened().frames()
+        OpenBlock(changed).frames()
 
 
 @pytest.mark.parametrize("seed", range(25))
@@ -138,7 +139,7 @@ def test_damage_costs_a_block_and_nothing_else(seed: int) -> None:
         place = chance.randrange(len(data))
         data[place : place + chance.randrange(1, 40)] = chance.randbytes(chance.randrange(0, 40))
     try:
-        back = Block.loaded(bytes(data)).opened().frames()
+        back = OpenBlock(Block.loaded(bytes(data))).frames()
     except Damaged:
         return
     assert len(back) == len(FRAMES)
@@ -149,7 +150,7 @@ def test_damage_costs_a_block_and_nothing_else(seed: int) -> None:
 @pytest.mark.parametrize("story", STORIES)
 def test_a_moment_is_read_without_the_rest(story: str) -> None:
     frames = open_capture(FIXTURES / story)[1]
-    opened = packed(frames).opened()
+    opened = OpenBlock(packed(frames))
     known: dict[str, Evidence] = {}
     for index, frame in enumerate(frames):
         known.update((item.key, item) for item in frame.evidence)
@@ -171,7 +172,7 @@ def test_a_moment_of_a_damaged_block_is_refused_in_one_way(seed: int) -> None:
         part[place : place + chance.randrange(1, 9)] = chance.randbytes(chance.randrange(0, 9))
     contents, *large = (zlib.compress(bytes(part)) for part in parts)
     try:
-        opened = replace(block, contents=contents, large=large).opened()
+        opened = OpenBlock(replace(block, contents=contents, large=large))
         for index in range(len(opened.moments)):
             opened.around(opened.keys, index)
             opened.last_runs(index)
@@ -183,10 +184,10 @@ def test_a_moment_of_a_damaged_block_is_refused_in_one_way(seed: int) -> None:
 def test_a_bomb_is_refused() -> None:
     bomb = Block(zlib.compress(bytes(300 << 20), 9), [])
     with pytest.raises(Damaged, match="larger than allowed"):
-        bomb.opened()
+        OpenBlock(bomb)
 
 
 def test_nothing_is_a_block() -> None:
     for data in (b"", b"\xc0", msgspec.msgpack.encode([b"", []]), os.urandom(100)):
         with pytest.raises(Damaged):
-            Block.loaded(data).opened()
+            OpenBlock(Block.loaded(data))

@@ -15,11 +15,11 @@ from sdstop.cli.redacting import redactor
 from sdstop.cli.settings import Config
 from sdstop.cli.watch import Watch
 from sdstop.collectors import BUILTIN
-from sdstop.core.block import OpenBlock
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark
 from sdstop.core.forward import ForwardPass
 from sdstop.core.history import KEEP
 from sdstop.core.lookback import Lookback
+from sdstop.core.open_block import OpenBlock
 from sdstop.core.period import Period, between
 from sdstop.core.session import Session
 from sdstop.core.timeline import RING_SECONDS, OpenedTimeline, Timeline
