@@ -1,6 +1,6 @@
 """Reader: opens a capture, a recording, a sosreport or pasted text as an origin and its frames.
 
-    contents   files of the directory or archive, within limits           contents.py, archive.py
+    contents   files of the directory or archive, within limits           contents.py, archive.py, archive_bytes.py
     manifest, index   description of the frames                           frames.py
     frames     evidence by frame, assembled from all three                frames.py, layout.py
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from sdstop.capture import archive
 from sdstop.capture.archive import read_archive
+from sdstop.capture.archive_bytes import BLOCK
 from sdstop.capture.contents import CaptureRefused, Contents, ReadLimits, fault_of_name, folded
 
 FORMATS = (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT)
@@ -182,7 +183,7 @@ def test_a_bomb_is_refused_before_it_fills_the_memory() -> None:
 
 
 def test_endless_tiny_streams_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sdstop.capture.archive._MOST_STREAMS", 50)
+    monkeypatch.setattr("sdstop.capture.archive_bytes._MOST_STREAMS", 50)
     assert read(b"".join(map(gzip.compress, (tar_of({"a": b"1"}), *[b""] * 48)))).complete
     with pytest.raises(CaptureRefused, match="more than 50 gzip streams"):
         read(gzip.compress(b"") * 51)
@@ -288,8 +289,8 @@ def test_flipped_bits_are_refused_or_give_a_part(rnd: random.Random, flips: int)
         assert sum(map(len, contents.files.values())) <= len(data)
 
 
-@given(st.binary(min_size=archive.BLOCK, max_size=archive.BLOCK))
-@example(b"\0" * archive.BLOCK)
-@example(b"\xff" * archive.BLOCK)
+@given(st.binary(min_size=BLOCK, max_size=BLOCK))
+@example(b"\0" * BLOCK)
+@example(b"\xff" * BLOCK)
 def test_the_sum_of_a_header_is_exact(block: bytes) -> None:
     assert archive._sum(block) == sum(block)
