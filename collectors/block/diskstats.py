@@ -120,7 +120,7 @@ def _text(lines: Sequence[bytes]) -> _Text:
     known = _last
     if lines == known.lines:
         return known
-    found = _again(lines, known) if len(lines) == len(known.lines) == len(known.heads) else None
+    found = _again(lines, known) if lines and len(lines) == len(known.lines) == len(known.heads) else None
     if found is None:
         found = _anew(lines, known)
     _last = found

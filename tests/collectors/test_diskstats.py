@@ -1,5 +1,8 @@
 """Rows of /proc/diskstats of every kernel, and of people who pasted them."""
 
+import subprocess
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -85,6 +88,12 @@ def test_a_last_row_that_was_cut_is_left_out() -> None:
 def test_no_devices_are_no_error() -> None:
     assert devices("") == {}
     assert devices("\n \n") == {}
+
+
+def test_no_devices_are_no_error_in_the_first_sample_of_a_process() -> None:
+    script = "from sdstop.collectors.block.diskstats import parse; print([*parse(b'')], [*parse(b'')])"
+    done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("[] []\n", "")
 
 
 @pytest.mark.parametrize("text", ["hello\n", "\n\n<html>", "8 0 sda 1 2 3\n"])
