@@ -1,12 +1,12 @@
 """What a disaster costs: CPU milliseconds of a frame in which everything of one kind has failed, as JSON.
 
-    python bench/disasters.py --things 100,1000,5000 [--only hung,failed,phys,limits,dropping] [--frames 5]
+    python bench/disasters.py --things 100,1000,5000 [--only hung,failed,phys,limits,dropping] [--frames 5] [--work N]
 
 `hung`: every disk has requests in flight and completes none, in arrays of 24; `failed`: all members of all arrays;
 `phys`: every phy counts errors; `limits`: every limit is reached; `dropping`: every interface drops frames. Of each:
 `frame` from evidence to findings, `page` of the exporter, `view` what the overview and the findings' view work out,
 `report` text and JSON once, and how many findings there are. Each is a median of at least --frames frames, and of
-as many as judge 10,000 things.
+as many as judge --work things (10,000).
 
 The session is a live one, without a time limit: that of a capture keeps tables of up to 512 rows unpacked, so that 100
 things are judged by other means than 1000.
@@ -304,6 +304,7 @@ def main() -> None:
     parser.add_argument("--things", default="100,1000,5000")
     parser.add_argument("--only", default=",".join(DISASTERS))
     parser.add_argument("--frames", type=int, default=5)
+    parser.add_argument("--work", type=int, default=WORK)
     parser.add_argument("--scrape", type=int)
     parser.add_argument("--serve", type=int)
     options = parser.parse_args()
@@ -317,7 +318,7 @@ def main() -> None:
     sizes = sorted(map(int, options.things.split(",")))
     found = {}
     for name in options.only.split(","):
-        costs = {count: cost(DISASTERS[name], count, max(options.frames, WORK // count)) for count in sizes}
+        costs = {count: cost(DISASTERS[name], count, max(options.frames, options.work // count)) for count in sizes}
         grows = {
             f"{few} to {many}": {
                 what: growth((few, costs[few][what]), (many, costs[many][what])) for what in costs[many]
