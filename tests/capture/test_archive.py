@@ -170,8 +170,8 @@ def test_refuses_what_is_no_archive(data: bytes) -> None:
 
 
 def test_a_bomb_is_refused_before_it_fills_the_memory() -> None:
-    inside = gzip.compress(tar_of({f"a{i}": bytes(60 << 20) for i in range(4)}))
-    behind = gzip.compress(tar_of({"a": b"1"}) + bytes(256 << 20))
+    inside = gzip.compress(tar_of({f"a{i}": bytes(60 << 20) for i in range(4)}), 1)
+    behind = gzip.compress(tar_of({"a": b"1"}) + bytes(256 << 20), 1)
     tracemalloc.start()
     try:
         for bomb in (inside, behind):

@@ -217,7 +217,7 @@ def test_a_bomb_is_refused(tmp_path: Path) -> None:
     path = tmp_path / f"{TOP}.tar.xz"
     header = tarfile.TarInfo(f"{TOP}/proc/zeros")
     header.size = 1 << 30
-    with lzma.open(path, "wb") as stream:
+    with lzma.open(path, "wb", preset=0) as stream:
         stream.write(header.tobuf(tarfile.USTAR_FORMAT))
         for _ in range(128):
             stream.write(bytes(1 << 20))
