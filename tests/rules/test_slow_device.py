@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
@@ -620,16 +621,21 @@ def test_a_severity_that_is_clearly_over_falls() -> None:
 
 
 def nvme(service: float, wait: float, *, name: str = "nvme1n1", model: str = "INTEL SSDPE21K375GA", pci: bool = True,
-          seconds: int = 40) -> set[tuple[str, str, str]]:  # fmt: skip
-    """Return the findings about one disk that is busy for `service` ms and waits `wait` ms for each request."""
+          seconds: int = 40, share: float = 1.0, place: str = "", rotational: int = 0,
+          size: int = 8) -> set[tuple[str, str, str]]:  # fmt: skip
+    """Return the findings about one disk that is busy for `service` ms and waits `wait` ms for each request.
+
+    `share` is that of the time in which it is busy, `size` the sectors of a request.
+    """
     base = f"/sys/block/{name}"
-    place = "pci0000:64/0000:65:00.0/nvme/nvme1" if pci else "virtual/nvme-fabrics/ctl/nvme1"
-    known = {f"{base}/dev": "259:8\n", f"{base}/size": "732585168\n", f"{base}/queue/rotational": "0\n",
+    place = place or ("pci0000:64/0000:65:00.0/nvme/nvme1" if pci else "virtual/nvme-fabrics/ctl/nvme1")
+    known = {f"{base}/dev": "259:8\n", f"{base}/size": "732585168\n", f"{base}/queue/rotational": f"{rotational}\n",
              f"{base}/device/model": f"{model}\n", f"link:{base}": f"../devices/{place}/{name}"}  # fmt: skip
+    known |= {f"link:{base}/device": "../../../2:0:0:0"} if name.startswith("sd") else {}
     shown: list[tuple[float, Files]] = []
     for second in range(seconds + 1):
-        done = round(1000 / service * second)
-        line = f" 259 8 {name} {done} 0 {8 * done} {round(done * wait)} 0 0 0 0 8 {1000 * second} {round(done * wait)}"
+        done, busy = round(1000 * share / service * second), round(1000 * share * second)
+        line = f" 259 8 {name} {done} 0 {size * done} {round(done * wait)} 0 0 0 0 8 {busy} {round(done * wait)}"
         shown.append((float(second), known | {"/proc/diskstats": f"{line} 0 0 0 0 0 0\n"}))
     return found(judged(shown))
 
@@ -643,6 +649,31 @@ _SLOW = {("slow-device", "warning", "nvme1n1")}
 )
 def test_an_nvme_drive_without_peers_near_the_threshold(service: float, wait: float, is_found: bool) -> None:  # noqa: FBT001
     assert nvme(service, wait) == (_SLOW if is_found else set())
+
+
+_ATA = "pci0000:00/0000:00:17.0/ata3/host2/target2:0:0/2:0:0:0/block"
+
+
+@pytest.mark.parametrize(("share", "wait", "more", "is_found"), [
+    (0.5, 110, {}, True), (0.3, 110, {}, True),
+    (0.17, 110, {}, False),  # 1.7 requests a second
+    (0.5, 95, {}, False),
+    (0.5, 110, {"name": "sdb", "place": _ATA}, True),  # a SATA SSD
+    (0.5, 110, {"name": "sdb", "place": _ATA, "rotational": 1}, False),
+    (0.5, 110, {"name": "sdb", "place": _ATA.replace("ata3", "usb2")}, False),
+    (0.5, 110, {"name": "sdb", "place": "pci0000:00/0000:00:17.0/host2/rport-2:0-1/target2:0:0/2:0:0:0/block"}, False),
+    (0.5, 110, {"name": "sdb", "place": _ATA, "model": "QEMU HARDDISK"}, False),
+    (0.9, 300, {"size": 8192}, False),  # 4 MiB, at 20 MB/s
+])  # fmt: skip
+def test_a_drive_that_is_not_full_and_takes_long_for_few_requests(
+    share: float,
+    wait: float,
+    more: dict[str, Any],
+    is_found: bool,  # noqa: FBT001
+) -> None:
+    """Its wait was always so long, so that its past shows nothing."""
+    found = nvme(100, wait, share=share, **more)
+    assert found == ({("slow-device", "warning", more.get("name", "nvme1n1"))} if is_found else set())
 
 
 def test_a_drive_that_a_hypervisor_or_a_fabric_provides_is_no_local_one() -> None:

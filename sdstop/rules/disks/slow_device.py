@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop.analysis.disks.overlong import LEAST, Overlong, overlong, signs
+from sdstop.analysis.disks.saturation import BUSY
 from sdstop.analysis.members.column import SLOW, thresholds
 from sdstop.analysis.members.judged_group import is_mirror
 from sdstop.analysis.members.peer_groups import judged_groups
@@ -41,12 +42,17 @@ def _overlong(window: Window, each: Overlong, limits: Limits) -> Finding:
     thing = window.topology.find(name)
     users = [other.label for other in window.topology.affected(thing)] if thing is not None else []
     who = f"Requests of {human.listed(users, limit=18)}" if users else "Requests to the disk"
+    often = human.number(each.completed)
+    cause = f"Busy all the time for {often} requests/s; no healthy disk needs as long."
+    if each.busy < BUSY:
+        busy = f"{human.percent(each.busy)}%"
+        cause = f"Busy for {busy} of the time with {often} requests/s; no healthy SSD needs as long."
     longest = limits["longest"] if each.seconds >= limits["longest"] else limits["longest_nvme"]
     return Finding(
         severity=Severity.WARNING,
         subject=name,
         title=f"SLOW DEVICE: {human.wait(each.seconds)} ms to serve a request",
-        cause=f"Busy all the time for {human.number(each.completed)} requests/s; no healthy disk needs as long.",
+        cause=cause,
         impact=f"{who} wait {human.wait(each.wait)} ms each.",
         values=(
             Value("service", "busy time per request", each.seconds, "seconds", above=longest),
@@ -79,7 +85,7 @@ SLOW_DEVICE = Rule(
         Threshold(
             "longest_nvme",
             0.02,
-            "busy time per request of a full local NVMe drive whose wait is five times as long",
+            "busy time per request of a local NVMe drive or SSD whose wait is five times as long",
             "seconds",
         ),
     ),
