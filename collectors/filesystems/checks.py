@@ -31,7 +31,9 @@ _OPEN = expression(
     r"(?m)^e2fsck: (?P<why>.{1,80}) while trying to open (?P<device>\S+)|Bad magic number in super-block"
 )
 _PROGRESS = expression(
-    r"Phase \d .*|\s+- .*|No modify flag set.*|\s*|.*may take some time.*|The following steps .*|Metadata .*ignored.*"
+    r"Cannot get host filesystem geometry\.|Repair may fail if there is a sector size mismatch between"
+    r"|the image and the host filesystem\."
+    r"|Phase \d .*|\s+- .*|No modify flag set.*|\s*|.*may take some time.*|The following steps .*|Metadata .*ignored.*"
 )
 _PROBLEM = expression(
     r"(?i).*\b(?:would|bad|corrupt\w*|mismatch\w*|inconsisten\w*|counted|disconnected|invalid|wrong|missing|unknown)\b.*"

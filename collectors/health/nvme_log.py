@@ -28,7 +28,8 @@ _TEXT_NAMES: Mapping[str, str] = {
     "available_spare": "avail_spare", "available_spare_threshold": "spare_thresh", "percentage_used": "percent_used",
 }  # fmt: skip
 _LINE = expression(
-    r"(?P<name>[a-z_]+)\s*: (?P<value>(?:0x)?[\da-f,.]+)(?P<unit>%| ?[°]?C\b)?(?:.*\((?P<kelvin>\d+) K)?"
+    r"(?P<name>[a-z_]+)\s*: (?P<value>\d{1,3}(?:\s\d{3})+(?!\d)|(?:0x)?[\da-f,.]+)(?P<unit>%| ?[°]?C\b)?"
+    r"(?:.*\((?P<kelvin>\d+) K)?"
 )
 
 
@@ -95,7 +96,7 @@ def _number(value: Any) -> int | None:
 def _digits(text: str) -> int | None:
     if text.startswith("0x"):
         return int(text, 16) if re.fullmatch(r"0x[0-9a-f]{1,2}", text) else None
-    return whole(text.replace(",", "").replace(".", ""), 39)
+    return whole(re.sub(r"[,.\s]", "", text), 39)
 
 
 def fault(text: str) -> str:

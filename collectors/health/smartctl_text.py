@@ -158,9 +158,9 @@ def _is_scsi(said: Mapping[str, str]) -> bool:
 
 
 def _leading(text: str | None) -> int | None:
-    """Return the leading number of `12,345 [6.32 TB]` or `31 Celsius`."""
-    found = re.match(r"(?:0x)?[\d,.']+", text or "")
-    return whole(re.sub(r"[,.']", "", found[0])) if found and not found[0].startswith("0x") else None
+    """Return the leading number of `12,345 [6.32 TB]` or `31 Celsius`; some locales separate thousands by a space."""
+    found = re.match(r"\d{1,3}(?:\s\d{3})+(?![\d,.'])|(?:0x)?[\d,.']+", text or "")
+    return whole(re.sub(r"[,.'\s]", "", found[0])) if found and not found[0].startswith("0x") else None
 
 
 def _nvme_text(said: Mapping[str, str]) -> Iterator[tuple[str, Any]]:

@@ -18,6 +18,10 @@ PROBLEM = "Block bitmap differences:  -(34000--34010)\nFix? no\n\n"
 PHASES = "".join(f"Phase {at} - check it...\n" for at in range(2, 8))
 XFS = "Phase 1 - find and verify superblock...\n        - found root inode chunk\n"
 END = "No modify flag set, skipping filesystem flush and exiting.\n"
+IMAGE = (
+    "Cannot get host filesystem geometry.\nRepair may fail if there is a sector size mismatch between\n"
+    "the image and the host filesystem.\n"
+)
 ALERT = "ALERT: The filesystem has valuable metadata changes in a log which is being\nignored because of -n.\n"
 
 
@@ -46,6 +50,8 @@ def test_a_check_by_e2fsck(text: str, found: str) -> None:
     [
         (f"{XFS}{PHASES}{END}", "good"),
         (f"{XFS}bad CRC for inode 131\n{PHASES}{END}", "critical"),
+        (f"{IMAGE}{XFS}{IMAGE}{PHASES}{END}", "good"),  # of a file, by xfsprogs 6.1
+        (f"{IMAGE}{XFS}{IMAGE}bad CRC for inode 131\n{PHASES}{END}", "critical"),
         (f"{XFS}would have cleared inode 131\n{PHASES}{END}", "critical"),
         (f"{XFS}{ALERT}would have cleared inode 131\n{PHASES}{END}", ""),
         (f"{XFS}a line of another version\n{PHASES}{END}", ""),

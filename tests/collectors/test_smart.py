@@ -482,6 +482,16 @@ def test_text_of_nvme_smart_log(key: str) -> None:
     assert (row.critical_warning, row.spare, row.used, row.uncorrected, row.temperature) == (5, 0.07, 1.05, 12, 38)
 
 
+@pytest.mark.parametrize("sign", [",", ".", " ", "\N{NARROW NO-BREAK SPACE}"])
+def test_thousands_as_a_locale_separates_them(sign: str) -> None:
+    """With spaces only the first digits were read: 12 of 12,345 errors of media."""
+    counted = NVME_LOG.replace(": 12\n", f": 12{sign}345\n").replace("9,120", f"9{sign}120")
+    text = NVME_TEXT.replace("Errors:    12\n", f"Errors:    12{sign}345\n").replace("FAILED!", "PASSED")
+    found = rows({"cmd:nvme smart-log /dev/nvme0n1": counted, "cmd:smartctl -a /dev/nvme1n1": text})
+    assert [found[name].uncorrected for name in ("nvme0n1", "nvme1n1")] == [12345, 12345]
+    assert found["nvme0n1"].power_on == 9120 * 3600
+
+
 @pytest.mark.parametrize("cut", ["198 Offline_Unc", "199 UDMA_CRC_Error_Count    0x003e   200"])
 def test_of_a_table_that_is_cut_off_a_failed_assessment_is_read(cut: str) -> None:
     whole = TEXT.replace("test result: PASSED", "test result: FAILED!")
