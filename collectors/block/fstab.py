@@ -11,9 +11,8 @@ from sdstop.collectors.block.readings import FstabEntry
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.expression import expression
 from sdstop.core.host import Absent, Host
-from sdstop.core.retention import FSTAB_WORDS, fstab_table, lines_of, mount_table
+from sdstop.core.retention import FSTAB_WORDS, fstab_table, fstab_without_names, mount_table
 from sdstop.readings.device_names import FSTAB
-from sdstop.readings.disk import device_name
 
 _IN_MEMORY = frozenset({
     "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "devtmpfs", "efivarfs", "fusectl",
@@ -25,7 +24,6 @@ _REMOVABLE = expression(r"/dev/(?:sr|scd|fd|cdrom|dvd|floppy)\w{0,8}")
 _ESCAPED = expression(r"\\(040|011|012|134)")
 _OF_CONTAINERS = frozenset({"/etc/hosts", "/etc/hostname", "/etc/resolv.conf"})
 """Files that container engines mount one by one (Docker, Podman, Kubernetes)."""
-_LINKS = {"UUID": "/dev/disk/by-uuid", "PARTUUID": "/dev/disk/by-partuuid"}
 _COLUMNS = 4
 
 
@@ -50,7 +48,11 @@ def parse(text: str) -> Iterator[FstabEntry]:
         given = words[3].split(",") if len(words) >= _COLUMNS else None
         kept = None if given is None else ",".join(word for word in given if word in FSTAB_WORDS)
         yield FstabEntry(
-            point=place(words[1]), spec=_decoded(words[0]), filesystem=words[2], options=kept, needle=words[1]
+            point=place(words[1]),
+            path=_decoded(words[0]) if words[0].startswith("/dev/") else None,
+            filesystem=words[2],
+            options=kept,
+            needle=words[1],
         )
 
 
@@ -81,8 +83,7 @@ def read(host: Host) -> Iterable[FstabEntry]:
     points = mounted_points(_table(host)) if entries else {}
     for entry in entries:
         mounted = int(entry.point in points) if points else None
-        device = _device(host, entry.spec) if mounted == 0 else None
-        yield replace(entry, mounted=mounted, type=points.get(entry.point), device=device)
+        yield replace(entry, mounted=mounted, type=points.get(entry.point))
 
 
 def _table(host: Host) -> str:
@@ -94,17 +95,6 @@ def _table(host: Host) -> str:
     return ""
 
 
-def _device(host: Host, spec: str) -> str | None:
-    """Return the kernel name of a device by its UUID, or by its path if that is not a link of udev or LVM."""
-    kind, _, name = spec.partition("=")
-    if kind in _LINKS:
-        target = host.target(f"{_LINKS[kind]}/{name.strip(_QUOTES)}")
-        return device_name(target) if target is not None else None
-    return spec.removeprefix("/dev/") if spec.startswith("/dev/") and spec.count("/") == 2 else None
-
-
-_QUOTES = "\"'"
-
 FSTAB_ENTRIES = Collector(
     "fstab",
     "File systems in /etc/fstab",
@@ -115,10 +105,9 @@ FSTAB_ENTRIES = Collector(
             FSTAB,
             "file systems that the node mounts; of the options only whether and how",
             keep=fstab_table,
-            redact=lines_of(r"/dev/"),
+            redact=fstab_without_names,
         ),
         *(Need(key, "whether they are mounted", keep=mount_table, everyone=True) for key in MOUNTS),
-        *(Need(f"link:{folder}/*", "the device of one that is not mounted") for folder in _LINKS.values()),
     ),
     SLOW,
 )

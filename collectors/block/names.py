@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.host import Absent, Host, TimedOut, Unreadable, again
 from sdstop.core.model import Reading
-from sdstop.core.retention import fstab_table, lines_of
+from sdstop.core.retention import fstab_table, fstab_without_names
 from sdstop.readings.device_names import FSTAB, DevicePath, unstable
 
 MDADM = ("/etc/mdadm/mdadm.conf", "/etc/mdadm.conf")
@@ -96,7 +96,7 @@ DEVICE_NAMES = Collector(
             FSTAB,
             "device names of file systems; most options are not kept",
             keep=fstab_table,
-            redact=lines_of(r"/dev/"),
+            redact=fstab_without_names,
         ),
         Need(MDADM[0], "device names that mdadm scans for members", keep=kept_mdadm),
         Need(MDADM[1], "device names that mdadm scans for members, on other distributions", keep=kept_mdadm),

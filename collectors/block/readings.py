@@ -407,7 +407,7 @@ class FstabEntry(Reading, frozen=True, kw_only=True):
     """A file system with storage in /etc/fstab, and whether the table of mounts has its mount point.
 
     `options` are those that matter for that: None if they were not recorded. `type` is that of the newest mount there:
-    autofs until the first access, if it is mounted by then. `device` is known if it is not mounted.
+    autofs until the first access, if it is mounted by then. `path` is None for a label, a UUID, a server or a data set.
     """
 
     family: ClassVar[str] = "fstab_entry"
@@ -419,14 +419,13 @@ class FstabEntry(Reading, frozen=True, kw_only=True):
     }
 
     point: Annotated[str, Label("Mount point", "Directory", names=Name.PATH)]
-    spec: Annotated[str, Fact("Source", "Device, UUID or server", names=Name.DEVICE)]
     filesystem: Annotated[str, Fact("Type", "ext4, xfs, zfs, nfs4 ...", plain=True)]
+    path: Annotated[str | None, Fact("Path", "Path of its device, if it has that", names=Name.PATH)] = None
     options: Annotated[
         str | None, Fact("Options", "noauto, nofail, bind, ro, x-systemd.automount, if given", plain=True)
     ] = None
     mounted: Annotated[int | None, Metric("Mounted", "Whether the table of mounts has the mount point")] = None
     type: Annotated[str | None, Fact("Mounted as", "Type of the newest mount there", plain=True)] = None
-    device: Annotated[str | None, Fact("Device", "Kernel name, if it is not mounted", names=Name.DEVICE)] = None
     needle: Annotated[str, Fact("Needle", "Text that marks its line", export=False, names=Name.EVIDENCE)] = ""
 
 

@@ -203,6 +203,30 @@ def fstab_table(data: bytes) -> bytes:
     return _table(data, lambda given: [word for word in given if word in FSTAB_WORDS] or ["defaults"] * bool(given))
 
 
+def fstab_without_names(data: bytes) -> bytes:
+    """Return fstab(5) with devices by path alone: labels, UUIDs, servers and data sets are names of the owner.
+
+    LABEL=acme /srv xfs nofail     LABEL=- /srv xfs nofail          nas:/acme /mnt nfs4     -:/ /mnt nfs4
+    """
+    lines = []
+    for line in data.decode("utf-8", "surrogateescape").splitlines():
+        words = line.split()
+        if len(words) > 1 and not words[0].startswith(("#", "/dev/")):
+            words[0] = _source_kind(words[0])
+        lines.append(" ".join(words) + "\n")
+    return "".join(lines).encode("utf-8", "surrogateescape") if lines else data
+
+
+def _source_kind(source: str) -> str:
+    """Return what identifies a file system in fstab(5), without its name: `UUID=-`, `-:/` (a server), `/`, or `-`."""
+    tag, sign, _ = source.partition("=")
+    if sign and tag.isalpha():
+        return f"{tag}=-"
+    if source.startswith("//") or ":/" in source:
+        return "-:/"
+    return "/" if source.startswith("/") else "-"
+
+
 def _table(data: bytes, chosen: Callable[[Sequence[str]], list[str]]) -> bytes:
     lines = []
     for line in data.decode("utf-8", "surrogateescape").splitlines():

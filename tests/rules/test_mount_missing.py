@@ -7,12 +7,11 @@ from collections.abc import Mapping
 import pytest
 
 from sdstop.collectors.block.df import DF_TEXT
-from sdstop.collectors.block.fstab import FSTAB_ENTRIES
+from sdstop.collectors.block.fstab import FSTAB_ENTRIES, parse
 from sdstop.collectors.block.mounts import MOUNTED
-from sdstop.collectors.block.readings import FstabEntry
 from sdstop.collectors.system.node import NODE
 from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked
-from sdstop.core.retention import fstab_table
+from sdstop.core.retention import fstab_table, fstab_without_names
 from sdstop.rules.filesystems.mount_missing import MOUNT_MISSING
 from tests.nodes.frames import Judged, check
 
@@ -21,9 +20,9 @@ UUID = "2f0b9c1e-7a44-4f0e-9d55-0a1d2c3b4e5f"
 DATA = f"UUID={UUID} /srv/data xfs defaults 0 2\n"
 
 
-def judged(fstab: str, mounts: str = ROOT, uptime: float = 86400.0, links: Mapping[str, str] | None = None) -> Judged:
+def judged(fstab: str, mounts: str = ROOT, uptime: float = 86400.0) -> Judged:
     files = {"/etc/fstab": fstab_table(fstab.encode()).decode(), "/proc/self/mounts": mounts}
-    files |= {"/proc/uptime": f"{uptime} 1.0\n", **(links or {})}
+    files |= {"/proc/uptime": f"{uptime} 1.0\n"}
     return Judged((FSTAB_ENTRIES, MOUNTED, NODE), [MOUNT_MISSING], [(0.0, files)])
 
 
@@ -72,12 +71,17 @@ def test_a_name_with_a_space() -> None:
     check(judged(entry).finding("/srv/my data"))
 
 
-def test_a_device_that_is_mounted_where_the_directory_links_to() -> None:
-    links, mount = {f"link:/dev/disk/by-uuid/{UUID}": "../../sdb1"}, "/dev/sdb1 /data xfs rw 0 0\n"
-    assert judged(DATA, ROOT + mount, links=links).ruled_out("/srv/data").summary == "1 device, mounted on /data"
-    assert judged(DATA, ROOT + mount.replace("b1", "b2"), links=links).finding("/srv/data").values[1].value == "sdb1"
-    two = DATA + f"UUID={UUID} /data btrfs subvol=b 0 0\n"  # the other subvolume
-    assert severities(judged(two, ROOT + mount, links=links)) == {"/srv/data": Severity.WARNING}
+@pytest.mark.parametrize(("entry", "mount", "severity"), [
+    ("/dev/sdb1 /srv/data xfs x 0 0\n", "/dev/sdb1 /data xfs rw 0 0\n", None),  # /srv/data is a link to /data
+    ("/dev/sdb1 /srv/data xfs x 0 0\n", "/dev/sdb2 /data xfs rw 0 0\n", Severity.WARNING),
+    (DATA, "/dev/sdb1 /data xfs rw 0 0\n", Severity.INFO),  # it may be this one
+    (DATA, "/dev/sdb1 /data ext4 rw 0 0\n", Severity.WARNING),
+    (f"{DATA}/dev/sdb1 /data xfs x 0 0\n", "/dev/sdb1 /data xfs rw 0 0\n", Severity.WARNING),  # has its own entry
+])  # fmt: skip
+def test_a_directory_that_is_a_link_to_another_mount_point(entry: str, mount: str, severity: Severity | None) -> None:
+    said = judged(entry, ROOT + mount)
+    assert severities(said) == ({"/srv/data": severity} if severity is not None else {})
+    assert severity is not None or said.ruled_out("/srv/data").summary == "1 device, mounted on /data"
 
 
 @pytest.mark.parametrize(("uptime", "found"), [(299.0, 0), (300.0, 1)])
@@ -119,8 +123,10 @@ def test_of_the_options_only_those_are_kept_that_matter() -> None:
     assert fstab_table(kept) == kept
 
 
-def test_fstab_entry_is_complete() -> None:
-    said = judged(DATA)
-    assert [(row.spec, row.options, row.mounted) for row in said.window.rows(FstabEntry).values()] == [
-        (f"UUID={UUID}", "defaults", 0)
-    ]
+def test_redaction_keeps_no_name_of_a_source() -> None:
+    lines = b"LABEL=acme /a xfs x\nnas:/acme /b nfs4 ro\n//nas/acme /c cifs x\ntank/acme /d zfs x\n"
+    lines += b"/dev/sda1 /e x\n/f /g x bind\n"
+    kept = fstab_without_names(lines)
+    assert kept == b"LABEL=- /a xfs x\n-:/ /b nfs4 ro\n-:/ /c cifs x\n- /d zfs x\n/dev/sda1 /e x\n/ /g x bind\n"
+    assert fstab_without_names(kept) == kept
+    assert list(parse(lines.decode())) == list(parse(kept.decode()))

@@ -60,13 +60,15 @@ def _judged(
     run_of = window.now.run_of(FstabEntry)
     if run_of is not None and run_of.defects:
         return Unchecked("the table of mounts may be cut off", row.point, gap=Gap.FAULTY)
-    if (other := _elsewhere(window, row, entries)) is not None:
+    other, certain = _elsewhere(window, row, entries, mounts)
+    if other is not None and certain:
         return RuledOut(row.point, f"1 device, mounted on {human.safe(other, 40)}")
     node = next(iter(window.rows(Node).values()), None)
     up = node.uptime if node is not None else None
     if up is not None and up < limits["booting"]:
         return Unchecked(f"not mounted {human.duration(up)} after boot", row.point, gap=Gap.SIGNS)
-    return _finding(window, row, mounts, Severity.INFO if "nofail" in words else Severity.WARNING)
+    calm = "nofail" in words or other is not None
+    return _finding(window, row, mounts, Severity.INFO if calm else Severity.WARNING)
 
 
 def _unknown(mounts: Mapping[str, MountPoint]) -> str:
@@ -75,24 +77,24 @@ def _unknown(mounts: Mapping[str, MountPoint]) -> str:
     return "table of mounts not recorded, or that of a container"
 
 
-def _elsewhere(window: Window, row: FstabEntry, entries: Mapping[str, FstabEntry]) -> str | None:
-    """Return where its device or export is mounted, if /etc/fstab does not have that: the directory is a link to it.
+def _elsewhere(
+    window: Window, row: FstabEntry, entries: Mapping[str, FstabEntry], mounts: Mapping[str, MountPoint]
+) -> tuple[str | None, bool]:
+    """Return where the file system is mounted that /etc/fstab does not have, and whether that is certain.
 
-    Of a btrfs, several subvolumes are mounted from one device, and each has its own entry.
+    The directory is a link to it then. Without the path of its device, one of the same type may be it.
     """
-    named = row.spec if row.spec.startswith("/dev/") else f"/dev/{row.device}" if row.device is not None else None
-    device = name_of(window, named) if named is not None else None
-    for mount in window.rows(MountPoint).values():
-        same = device is not None and mount.device is not None and name_of(window, mount.device) == device
-        if same and mount.point not in entries and posixpath.basename(mount.point) and "bind" not in _words(row):
-            return mount.point
-    return None
+    device = name_of(window, row.path) if row.path is not None else None
+    others = [mount for mount in mounts.values() if mount.point not in entries and mount.filesystem == row.filesystem]
+    for mount in others:
+        if device is not None and mount.device is not None and name_of(window, mount.device) == device:
+            return mount.point, True
+    return (others[0].point, False) if device is None and others else (None, False)
 
 
 def _finding(window: Window, row: FstabEntry, mounts: Mapping[str, MountPoint], severity: Severity) -> Finding:
     point, below = human.safe(row.point, 36), _below(row.point, mounts)
     space = window.get(FilesystemSpace, below.point) if below is not None else None
-    device = row.device or (row.spec if row.spec.startswith("/dev/") else None)
     return Finding(
         severity=severity,
         subject=row.point,
@@ -106,8 +108,7 @@ def _finding(window: Window, row: FstabEntry, mounts: Mapping[str, MountPoint], 
             "Programs write to the directory below it instead.",
         ),
         values=(
-            Value("source", "source in /etc/fstab", row.spec),
-            Value("device", "device", device),
+            Value("device", "device in /etc/fstab", row.path),
             Value("filesystem", "type", row.filesystem),
             Value("options", "options", row.options or None),
             Value("below", "file system that is written", below.point if below is not None else None),
