@@ -10,6 +10,7 @@ from sdstop.collectors import BUILTIN
 from sdstop.collectors.block.readings import BlockDevice
 from sdstop.collectors.network.readings import Interface
 from sdstop.core.evidence import Frame, Origin
+from sdstop.core.families import in_use
 from sdstop.core.guard import Part
 from sdstop.core.minute import LONGEST, MINUTE, Minute, MinuteLoad, spread
 from sdstop.core.session import Session
@@ -18,7 +19,7 @@ from sdstop.readings.disk import Disk, DiskActivity
 from sdstop.readings.rebuild import Rebuild
 
 _FAMILIES = frozenset({Disk, BlockDevice, Interface, ClusterPool, Rebuild})
-_COLLECTORS = tuple(collector for collector in BUILTIN if not _FAMILIES.isdisjoint(collector.families))
+_COLLECTORS = tuple(collector for collector in BUILTIN if not _FAMILIES.isdisjoint(in_use(collector.families)))
 _MOST_NAMED = 20
 """Names of an event in a minute; a node may lose hundreds of disks at once."""
 

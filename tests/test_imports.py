@@ -22,8 +22,12 @@ import sdstop.rules
 from sdstop.collectors.aoe.readings import AoePort
 from sdstop.core.absence import IfPresent
 from sdstop.core.collector import Collector
+from sdstop.core.evidence import Frame, Outcome, RunMark
+from sdstop.core.evidence_host import EvidenceHost
+from sdstop.core.families import Named
 from sdstop.core.index import declarations
 from sdstop.core.later import Later
+from sdstop.core.replay import Replay
 from sdstop.core.rule import NodeRule, Rule
 
 
@@ -163,7 +167,7 @@ def functions_of(value: Any) -> Iterator[Later]:
         yield value
     elif isinstance(value, IfPresent):
         yield value._function
-    elif isinstance(value, tuple):
+    elif isinstance(value, tuple | Named):
         for each in value:
             yield from functions_of(each)
     elif isinstance(value, Struct):
@@ -184,18 +188,75 @@ def test_a_function_of_an_index_that_was_moved_or_renamed_is_found_by_its_declar
         Later("sdstop.gone:read").imported()
 
 
-@pytest.mark.parametrize(
-    "changed",
-    ['"sdstop.collectors.aoe.gone:AoePort"', '"sdstop.collectors.aoe.readings:Gone"', "7", "\n<<<<<<< HEAD\n"],
-)
-def test_an_index_that_names_what_was_renamed_is_not_used(changed: str, tmp_path: Path) -> None:
-    text = '{\n"a": {"A": {"name": "a", "title": "A", "read": "a:A.read", "families": [FAMILY], "needs": []}}\n}\n'
+SOURCE = '{\n"a": {"A": {"name": "a", "title": "A", "read": "a:A.read", "families": [FAMILY], "needs": []}}\n}\n'
+
+
+@pytest.mark.parametrize("changed", ["7", "\n<<<<<<< HEAD\n", '{"family": "sdstop.collectors.aoe.readings:AoePort"}'])
+def test_an_index_of_something_else_is_not_used(changed: str, tmp_path: Path) -> None:
     index = tmp_path / "declared.json"
     assert declarations(index, Collector) == {}
-    index.write_text(text.replace("FAMILY", '"sdstop.collectors.aoe.readings:AoePort"'))
+    index.write_text(SOURCE.replace("FAMILY", '"sdstop.collectors.aoe.readings:AoePort"'))
     assert declarations(index, Collector)["a"]["A"].families == (AoePort,)
-    index.write_text(text.replace("FAMILY", changed))
+    index.write_text(SOURCE.replace("FAMILY", changed))
     assert declarations(index, Collector) == {}
+
+
+@pytest.mark.parametrize("changed", ["sdstop.collectors.aoe.gone:AoePort", "sdstop.collectors.aoe.readings:Gone"])
+def test_a_source_whose_family_was_renamed_fails_and_names_what_mends_it(changed: str, tmp_path: Path) -> None:
+    index = tmp_path / "declared.json"
+    index.write_text(SOURCE.replace("FAMILY", f'"{changed}"').replace("a:A.read", "builtins:iter"))
+    source = declarations(index, Collector)["a"]["A"]
+    run = Replay([source], EvidenceHost()).feed(Frame(1, 0.0, 0.0, (), {"a": RunMark(0.0, 0.1)})).runs["a"]
+    assert run.outcome is Outcome.FAILED
+    with pytest.raises(ImportError, match="run scripts/docs"):
+        list(source.families)
+
+
+def test_families_are_imported_one_by_one_and_only_when_they_are_asked_for() -> None:
+    code = """
+import sys
+from sdstop.collectors import BUILTIN
+from sdstop.rules import RULES
+from sdstop.core.diagnosis import providers_of
+from sdstop.core.families import in_use, names_of
+providers = providers_of(BUILTIN)
+names = [name for rule in RULES for name in (*names_of(rule.needs), *names_of(rule.instead), *rule.covered_names)]
+assert all(name in providers or name.startswith("sdstop.core.") for name in names)
+assert not any(in_use(each) for source in BUILTIN for each in (source.families, source.derives))
+assert not any(in_use(each) for rule in RULES for each in (rule.needs, rule.instead, rule.covered))
+print(*sorted(name for name in sys.modules if name.startswith(("sdstop.collectors.", "sdstop.readings"))))
+[aoe] = [source for source in BUILTIN if source.name == "aoe"]
+print(*sorted(family.family for family in aoe.families))
+print(*sorted(name for name in sys.modules if name.startswith("sdstop.collectors.") and name.count(".") == 3))
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.splitlines() == [
+        "",
+        "aoe_export aoe_port aoe_socket aoe_target",
+        "sdstop.collectors.aoe.readings",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("story", "absent"),
+    [
+        ("md-degraded", "gluster pacemaker powerflex platform zfs.kstats drbd.resources filesystems.scrubs"),
+        ("quiet-node", "gluster pacemaker powerflex platform zfs.kstats drbd.resources filesystems.scrubs"),
+        ("gluster-brick-down", "ceph powerflex platform zfs filesystems md"),
+    ],
+)
+def test_a_check_imports_nothing_of_technologies_that_a_capture_lacks(story: str, absent: str) -> None:
+    code = f"""
+import sys, sdstop.__main__
+sys.argv = ["sdstop", "check", "--from", {f"fixtures/{story}"!r}]
+sdstop.__main__.main()
+print(*sorted(name.removeprefix("sdstop.collectors.") for name in sys.modules if name.startswith("sdstop.collectors.")))
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert result.stderr == ""
+    found = set(result.stdout.splitlines()[-1].split())
+    assert not [name for name in found for each in absent.split() if f"{name}.".startswith(f"{each}.")]
 
 
 def test_an_index_of_fields_that_were_renamed_is_not_used(tmp_path: Path) -> None:
@@ -221,7 +282,7 @@ def imported(value: Any) -> Any:
     """Return a value of an index with the functions themselves."""
     if isinstance(value, Later | IfPresent):
         return value.imported()
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | Named):
         return tuple(map(imported, value))
     if isinstance(value, Struct):
         return replace(value, **{name: imported(getattr(value, name)) for name in value.__struct_fields__})

@@ -11,6 +11,7 @@ from sdstop.core.account import account_rows
 from sdstop.core.collector import TEXTS_ONLY
 from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import Outcome, dated
+from sdstop.core.families import in_use
 from sdstop.core.finding import Finding, Severity, Value
 from sdstop.core.finding_order import by_cause
 from sdstop.core.finding_text import accepted_text, against, subject_text
@@ -265,7 +266,7 @@ def _readings(session: Session, shot: Snapshot, width: int) -> Iterator[list[str
 
     Families that are mostly such counters are omitted unless they have a state, such as that of a cache.
     """
-    rated = {d.source for c in session.collectors for d in c.derives if shot.rows(d.target)}
+    rated = {d.source for c in session.collectors for d in in_use(c.derives) if shot.rows(d.target)}
     for family in families_of(session):
         rows = list(shot.rows(family).values())
         declared = schema(family)

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterable
 
 from sdstop.analysis.latest import latest_rows
 from sdstop.core.collector import Collector
+from sdstop.core.families import in_use
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
 from sdstop.core.thing import Thing
@@ -49,7 +50,7 @@ def with_derived(parts: Iterable[Part], collectors: Iterable[Collector]) -> tupl
     derived = [
         (derivation.target, key)
         for collector in collectors
-        for derivation in collector.derives
+        for derivation in in_use(collector.derives)
         for family, key in known
         if derivation.source is family
     ]

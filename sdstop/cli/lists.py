@@ -11,6 +11,7 @@ from typing import Any
 from sdstop.cli import output
 from sdstop.cli.choices import chosen, configured
 from sdstop.core.diagnosis import providers_of
+from sdstop.core.families import names_of
 from sdstop.core.format import safe
 from sdstop.exporters.report import catalogue
 from sdstop.exporters.report.table import listing
@@ -22,7 +23,7 @@ from sdstop.rules.between import BETWEEN
 def rules(options: argparse.Namespace) -> int:
     """Print every rule supported by the selected sources, with its effective thresholds. Raises Problem."""
     served = providers_of(chosen(options.collectors))
-    rules_ = [rule for rule in RULES if served.keys() >= set(rule.needs)]
+    rules_ = [rule for rule in RULES if all(name in served for name in names_of(rule.needs))]
     between = BETWEEN if options.collectors is None else ()
     output.write(catalogue.rules_text((*rules_, *between), configured(options).thresholds, output.width(WIDTH)))
     return 0

@@ -13,9 +13,10 @@ from msgspec import Struct
 
 from sdstop.core.evidence import command_key
 from sdstop.core.expression import expression
+from sdstop.core.families import Derivations, Families, names_of
 from sdstop.core.form import Form
 from sdstop.core.host import Host
-from sdstop.core.model import Derivation, Reading, Rows
+from sdstop.core.model import Reading, Rows
 
 TEXTS_ONLY = "Read recorded output, not a live node"
 """Heading of sources that are not `Collector.is_live`, in lists of sources of a live node."""
@@ -155,12 +156,12 @@ class Collector(Struct, frozen=True):
     name: str
     title: str
     read: Callable[[Host], Iterable[Reading]]
-    families: tuple[type[Reading], ...]
+    families: Families
     needs: tuple[Need | Command | Question, ...]
     pace: float = LIVE
     deadline: float = 2.0
     fingerprint: Callable[[Host], Hashable] | None = None
-    derives: tuple[Derivation, ...] = ()
+    derives: Derivations = ()
     lacks: Callable[[Mapping[type[Reading], Rows]], str] | None = None
     eager: bool = False
     option: str = ""
@@ -170,6 +171,11 @@ class Collector(Struct, frozen=True):
     resting: float = 0.0
     second: float = 0.0
     stirs: Callable[[bytes, bytes, float], bool] | None = None
+
+    @property
+    def family_names(self) -> Sequence[str]:
+        """Names of its families and of those that are derived from them."""
+        return (*names_of(self.families), *names_of(self.derives))
 
     @property
     def longest(self) -> float:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from sdstop.core.evidence import Defect, Outcome
 from sdstop.core.expression import expression
+from sdstop.core.families import in_use, names_of
 from sdstop.core.finding import Finding, Gap, RuledOut, Unchecked, Verdict, unchecked
 from sdstop.core.history import Window
 from sdstop.core.joins import Identity
@@ -48,8 +49,7 @@ def without_source(window: Window, rule: Rule, said: Iterable[Verdict] = ()) -> 
     known = devices_of_sources(window)
     if not known:
         return
-    families = dict.fromkeys(each.family for each in rule.covered)
-    names = dict.fromkeys(name for family in families for name in window.providers.get(family, ()) if name in known)
+    names = [name for name in window.providers.of(rule.covered_names) if name in known]
     lacking = [known[name] for name in names if known[name].run.outcome is Outcome.ABSENT]
     if not lacking:
         return
@@ -121,14 +121,14 @@ def names_in(subject: str) -> Iterator[str]:
         at = subject.find("/", at + 1)
 
 
-def covered(shot: Snapshot, covers: Iterable[Covers]) -> Iterator[tuple[str, Callable[[], Iterable[str]]]]:
+def covered(shot: Snapshot, covers: Sequence[Covers]) -> Iterator[tuple[str, Callable[[], Iterable[str]]]]:
     """Yield each thing to which a verdict is owed: its name, and how to get all of its names."""
     return ((name, partial(_all_names, each, row, name)) for each, row, name in _owed(shot, covers, frozenset()))
 
 
-def _owed(shot: Snapshot, covers: Iterable[Covers], judged: AbstractSet[str]) -> Iterator[tuple[Covers, Reading, str]]:
+def _owed(shot: Snapshot, covers: Sequence[Covers], judged: AbstractSet[str]) -> Iterator[tuple[Covers, Reading, str]]:
     """Yield the things to which a verdict is owed, without those of these names."""
-    for each in covers:
+    for each in in_use(covers):
         rows: Rows = shot.rows(each.family)
         parts = column_parts(rows)
         for part in parts:
@@ -214,9 +214,9 @@ def _defects(window: Window, rule: Rule) -> list[Defect]:
     )
     if not runs:
         return []
-    families = rule.needs if any(window.rows(family) for family in rule.needs) else (*rule.needs, *rule.instead)
-    names = dict.fromkeys(name for family in families for name in window.providers.get(family, ()))
-    return [defect for name in names for defect in runs.get(name, ())]
+    bare = not any(window.rows(family) for family in in_use(rule.needs))
+    families = (*names_of(rule.needs), *(names_of(rule.instead) if bare else ()))
+    return [defect for name in window.providers.of(families) for defect in runs.get(name, ())]
 
 
 def _distrusted(verdicts: Iterable[Verdict], defects: Sequence[Defect]) -> Iterator[Verdict]:

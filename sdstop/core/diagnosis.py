@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from sdstop.core.collector import Collector
 from sdstop.core.coverage import not_recorded, settled, without_source
 from sdstop.core.evidence import Outcome
+from sdstop.core.families import Providers, family_named, in_use, is_imported, names_of
 from sdstop.core.finding import Finding, Gap, RuledOut, Unchecked, Value, Verdict, with_members
 from sdstop.core.finding_order import by_cause, in_order, urgency
 from sdstop.core.folding import Folds, folded, folds_of
@@ -19,7 +20,6 @@ from sdstop.core.guard import Guard, Part, check_wanted, given_up_if
 from sdstop.core.history import Window
 from sdstop.core.inapplicable import Inapplicable
 from sdstop.core.memory import gone_findings
-from sdstop.core.model import Reading
 from sdstop.core.placement import placed, qualified
 from sdstop.core.policy import NO_POLICY, OFF, Policy, names_in
 from sdstop.core.remarks import with_remarks
@@ -150,7 +150,7 @@ def _checked(
 
     def check() -> _RuleResult:
         missing = _missing(window, rule)
-        replaced = missing is not None and any(window.rows(family) for family in rule.instead)
+        replaced = missing is not None and any(window.rows(family) for family in in_use(rule.instead))
         verdicts: Sequence[Verdict] = ()
         if policy.is_off(rule) and (missing is None or missing.gap not in _UNSEEN):
             return _RuleResult((Unchecked(OFF, rule=rule.id, calm=True),))
@@ -242,11 +242,12 @@ _NO_TIME = Unchecked("no time in this frame", gap=Gap.EARLY)
 def _missing(window: Window, rule: Rule) -> Unchecked | None:
     """Return None if the rule can run, `_UNCONCERNED` if it does not apply here, otherwise the reason it cannot run."""
     by_family, known_runs = window.now.by_family, window.now.runs
-    for family in rule.needs:
+    for needed in names_of(rule.needs):
+        family = family_named(needed) if is_imported(needed) else None
         known = family in by_family
-        if known and (not family.joined or window.rows(family)):
+        if known and family is not None and (not family.joined or window.rows(family)):
             continue
-        names = window.providers.get(family, ())
+        names = tuple(window.providers.of((needed,)))
         runs = [known_runs[name] for name in names if name in known_runs]
         bad = [run for run in runs if run.outcome in _BADNESS]
         if known and not bad:
@@ -265,7 +266,7 @@ def _missing(window: Window, rule: Rule) -> Unchecked | None:
             return _UNCONCERNED  # a text about something that the node lacks is not expected
         why = not_recorded(lacking[0]) if asked else "needs recorded output, and there is none"
         return Unchecked(f"{lacking[0].collector}: {why}", calm=True, gap=Gap.UNRECORDED)
-    if rule.needs and not any(window.rows(family) for family in rule.needs[: rule.either]):
+    if rule.needs and not any(window.rows(family) for family in in_use(rule.needs, rule.either)):
         return _UNCONCERNED
     if rule.seconds and window.seconds + 0.5 < rule.seconds:
         return Unchecked(f"collecting data: {max(window.seconds, 0.0):.0f} of {rule.seconds:g} s", gap=Gap.EARLY)
@@ -425,10 +426,10 @@ def _with_largest(episode: Episode, before: Episode) -> Episode:
     return replace(episode, finding=replace(finding, values=values), largest=largest)
 
 
-def providers_of(collectors: Sequence[Collector]) -> dict[type[Reading], tuple[str, ...]]:
+def providers_of(collectors: Sequence[Collector]) -> Providers:
     """Return the names of the collectors that produce each family."""
-    found: dict[type[Reading], tuple[str, ...]] = {}
+    found: dict[str, tuple[str, ...]] = {}
     for collector in collectors:
-        for family in (*collector.families, *(d.target for d in collector.derives)):
+        for family in collector.family_names:
             found[family] = (*found.get(family, ()), collector.name)
-    return found
+    return Providers(found)

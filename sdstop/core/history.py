@@ -11,6 +11,7 @@ from msgspec import Struct, field
 from sdstop.core.columns import Columns
 from sdstop.core.evidence import Cite, Evidence, readable
 from sdstop.core.excerpt import EXCERPT, beginning, json_excerpt, text_excerpt
+from sdstop.core.families import Providers
 from sdstop.core.model import Reading, Rows
 from sdstop.core.snapshot import LARGE, Run, Snapshot, age, is_derived, settle
 from sdstop.core.topology import Topologies, Topology
@@ -58,7 +59,7 @@ class Window(Struct, frozen=True, eq=False):
 
     snapshots: tuple[Snapshot, ...]
     evidence: Callable[[str], Evidence | None]
-    providers: Mapping[type[Reading], tuple[str, ...]]
+    providers: Providers
     past: Past | None = None
     topologies: Topologies = field(default_factory=Topologies)
     distinct: DistinctRuns = field(default_factory=lambda: DistinctRuns())  # noqa: PLW0108  # defined below
@@ -284,7 +285,7 @@ class History:
 
     def __init__(
         self,
-        providers: Mapping[type[Reading], tuple[str, ...]],
+        providers: Providers,
         keep: float = KEEP,
         past: Past | None = None,
         large: int = LARGE,

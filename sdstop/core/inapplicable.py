@@ -10,6 +10,7 @@ from collections.abc import Hashable
 from typing import Generic, TypeVar
 
 from sdstop.core.coverage import devices_of_sources
+from sdstop.core.families import names_of
 from sdstop.core.history import Window
 from sdstop.core.rule import Rule
 from sdstop.core.snapshot import Run
@@ -54,8 +55,8 @@ class Inapplicable(Generic[V]):
     def keep(self, window: Window, rule: Rule, result: V) -> None:
         """Keep the result of a rule that cannot run because of the state of its sources."""
         if rule.id not in self._sources:
-            families = (*rule.needs, *rule.instead, *(each.family for each in rule.covered))
-            self._sources[rule.id] = frozenset(name for of in families for name in window.providers.get(of, ()))
+            families = (*names_of(rule.needs), *names_of(rule.instead), *rule.covered_names)
+            self._sources[rule.id] = frozenset(window.providers.of(families))
         self._results[rule.id] = result
 
 

@@ -16,14 +16,15 @@ scripts/docs writes the indexes, and pytest stops while an entry differs from it
 
 from __future__ import annotations
 
-from functools import cache
-from importlib import import_module
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from msgspec import MsgspecError, Struct, convert, json
 
 from sdstop.core.absence import IfPresent, NothingFound
+from sdstop.core.families import Named, family_named
 from sdstop.core.host import Unreadable
 from sdstop.core.later import later
 
@@ -33,8 +34,9 @@ _Declaration = TypeVar("_Declaration")
 def declarations(path: Path, kind: type[_Declaration]) -> dict[str, dict[str, _Declaration]]:
     """Return the declarations in an index, by their modules and their names there.
 
-    An index that names classes or fields that were renamed since, or has two sides of a merge, counts as empty, and so
-    does one that is missing: all declarations are then imported.
+    An index with fields that were renamed since, or with two sides of a merge, counts as empty, and so does one that is
+    missing: all declarations are then imported. Families are imported when they are asked for (sdstop.core.families);
+    the source or rule of one that was renamed since fails, and names scripts/docs.
     """
     try:
         # Not strict: JSON has no infinity, so it is written as a string.
@@ -53,15 +55,23 @@ class _Source(Struct):
 
 
 def _named(kind: Any, given: Any) -> Any:
-    """Return the value of a field of this type: a class, which is imported now, or a function."""
+    """Return the value of a field of this type: families, things and derivations, a class, or a function."""
     if isinstance(given, str):
-        return _class(given) if kind.__origin__ is type else later(given)
+        return family_named(given) if kind.__origin__ is type else later(given)
+    if isinstance(given, list):
+        return _later_declared(kind, given)
     source = convert(given, _Source, dec_hook=_named)
     return IfPresent(later(source.function), (source.courses[0], source.courses[-1]), source.passes, source.own)
 
 
-@cache
-def _class(given: str) -> type:
-    module, _, name = given.partition(":")
-    found: type = getattr(import_module(module), name)
-    return found
+def _later_declared(kind: type[Named[Any]], given: Sequence[Any]) -> Named[Any]:
+    """Return families, or declarations about families, that are imported when they are asked for."""
+    element, field = kind.element, kind.field
+    names: list[Any] = list(given)
+    if element is not None:
+        names = [each.get(field) if isinstance(each, dict) else None for each in given]
+    if not all(isinstance(name, str) for name in names):
+        raise ValueError("not named by its family")
+    if element is None:
+        return kind(names, names, family_named)
+    return kind(names, given, partial(convert, type=element, dec_hook=_named))

@@ -45,8 +45,8 @@ class Later:
 
     def imported(self) -> Any:
         """Import the module and return the function. Raises ImportError, also if sdstop was replaced on disk."""
-        if not self.is_imported and _installation() != _AT_START:
-            raise ImportError(REPLACED)
+        if not self.is_imported:
+            refuse_another_version()
         name, _, declared = self.name.partition(" or ")
         try:
             return _found(name)
@@ -54,6 +54,12 @@ class Later:
             if not declared:
                 raise
             return _found(declared)
+
+
+def refuse_another_version() -> None:
+    """Raise ImportError if sdstop was replaced on disk since this process started."""
+    if _installation() != _AT_START:
+        raise ImportError(REPLACED)
 
 
 def _found(name: str) -> Any:

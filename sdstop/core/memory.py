@@ -19,13 +19,11 @@ from sdstop.core import format as human
 from sdstop.core.advice import run
 from sdstop.core.coverage import covered, names_in
 from sdstop.core.evidence import Cite, Outcome
+from sdstop.core.families import Providers, in_use
 from sdstop.core.finding import Damage, Finding, Severity, Value
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Rows
 from sdstop.core.rule import Rule
 from sdstop.core.snapshot import Run, Snapshot
-
-Providers = Mapping[type[Reading], tuple[str, ...]]
-"""Names of the collectors that produce each family."""
 
 FORGOTTEN = 3600.0
 """Seconds for which the absence of a device is a fault: long enough for an alert, short enough after a replacement."""
@@ -161,7 +159,7 @@ class Presence:
     def note(self, shot: Snapshot) -> None:
         """Compare a snapshot with those before."""
         for rule in self._rules:
-            tables: tuple[Rows, ...] = tuple(shot.rows(each.family) for each in rule.covered)
+            tables: tuple[Rows, ...] = tuple(shot.rows(each.family) for each in in_use(rule.covered))
             before, known = self._names.get(rule.id, ((), _NONE))
             if len(before) == len(tables) and all(map(operator.is_, before, tables)):
                 continue
@@ -234,6 +232,5 @@ def _row(known: _FaultyThing, shot: Snapshot) -> VanishedThing:
 
 def _is_seen(shot: Snapshot, rule: Rule, providers: Providers) -> bool:
     """Return whether the things of a rule can be seen in a snapshot, so that a missing one is gone."""
-    names = {name for each in rule.covered for name in providers.get(each.family, ())}
-    runs = [shot.runs[name] for name in names if name in shot.runs]
+    runs = [shot.runs[name] for name in providers.of(rule.covered_names) if name in shot.runs]
     return bool(runs) and all(run.outcome in {Outcome.OK, Outcome.ABSENT} for run in runs)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from sdstop.core.families import in_use
 from sdstop.core.finding import Finding, RuledOut, Severity
 from sdstop.core.joins import CONTAINS, Naming, ThingKind
 from sdstop.core.rule import Rule
@@ -65,7 +66,7 @@ def thing_of(topology: Topology, subject: str, kinds: frozenset[ThingKind]) -> T
 
 def kinds_of(rule: Rule) -> frozenset[ThingKind]:
     """Return the kinds of the things that a rule covers: a cluster and a device may have the same name."""
-    subjects = (next(iter(covers.family.things.values()), None) for covers in rule.covered)
+    subjects = (next(iter(covers.family.things.values()), None) for covers in in_use(rule.covered))
     return frozenset(subject.kind for subject in subjects if subject and isinstance(subject.kind, ThingKind))
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from sdstop.core.evidence import Cite
+from sdstop.core.families import in_use
 from sdstop.core.finding import Finding, Value, cites
 from sdstop.core.history import Window
 from sdstop.core.joins import ThingKind
@@ -57,7 +58,7 @@ def with_remarks(findings: Sequence[Finding], window: Window, rules: Sequence[Ru
         if at >= MOST or finding.members or rule is None:
             done.append(finding)
             continue
-        own = {covers.family for covers in rule.covered}
+        own = {covers.family for covers in in_use(rule.covered)}
         done.append(_remarked(finding, window, rule, [family for family in families if family not in own]))
     return done
 

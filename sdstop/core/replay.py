@@ -6,7 +6,7 @@ Live views and opened captures use the same engine.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from itertools import dropwhile, takewhile
+from itertools import chain, dropwhile, takewhile
 from typing import Any
 
 from msgspec.structs import replace
@@ -18,6 +18,7 @@ from sdstop.core.columns import Batch, Columns
 from sdstop.core.evidence import RAN, Defect, Evidence, Frame, Outcome, RunMark
 from sdstop.core.evidence_host import TREE, EvidenceHost
 from sdstop.core.expression import expression
+from sdstop.core.families import in_use
 from sdstop.core.format import safe
 from sdstop.core.guard import Guard, Part
 from sdstop.core.host import Absent, Denied, Failed, Malformed, TimedOut
@@ -160,7 +161,8 @@ class Replay:
         if not concerned and before is not None:
             outcome, reason, keys, recorded = before.outcome, before.reason, before.keys, before.recorded
             defects = before.defects
-            base = {f: before.tables[f] for f in collector.families if f in before.tables}
+            tables = before.tables
+            base = {f: tables[f] for f in in_use(collector.families) if f in tables} if tables else {}
         elif noted and mark.duration is None and _may_hang_here(collector, frame):
             outcome, reason, keys, defects, base = Outcome.TIMEOUT, _RUNNING, frozenset(), (), {}
         else:
@@ -181,7 +183,7 @@ class Replay:
             before = None
         last = before if before is None or before.ok else before.last
         seconds = None
-        tables: dict[type[Reading], Rows] = dict(base)
+        made: dict[type[Reading], Rows] = dict(base)
         # In an overlong run the time at which counters were read is unknown: no rates from it or to it.
         late = any(r is not None and (r.duration or 0) > collector.deadline for r in (mark, last))
         if outcome is Outcome.OK and last is not None and not late and mark.started > last.started:
@@ -189,13 +191,13 @@ class Replay:
             for derivation in collector.derives:
                 earlier = last.tables.get(derivation.source)
                 if earlier is not None:
-                    tables[derivation.target] = derived(derivation, earlier, base[derivation.source], seconds)
+                    made[derivation.target] = derived(derivation, earlier, base[derivation.source], seconds)
         taken = frame.taken - (frame.monotonic - mark.started)
         since, began = taken, mark.started
         if before is not None and before.outcome is outcome:
             since, began = before.since, before.began
         return Run(
-            collector.name, outcome, reason, mark.started, taken, since, mark.duration, seconds, tables, keys,
+            collector.name, outcome, reason, mark.started, taken, since, mark.duration, seconds, made, keys,
             None if outcome is Outcome.OK else last, recorded, began, defects, collector.devices,
             collector.is_live,
         )  # fmt: skip
@@ -257,10 +259,12 @@ class Replay:
 
     def _tables(self, collector: Collector) -> dict[type[Reading], Rows]:
         """Run a collector and return its tables. Raises the same errors."""
+        readings = iter(collector.read(self.host))
+        first = next(readings, None)  # before the families are imported: most sources are absent
         tables: dict[type[Reading], dict[Any, Reading]] = {family: {} for family in collector.families}
         columns: dict[type[Reading], Columns] = {}
         keys: dict[type[Reading], Callable[[Reading], Hashable]] = {}
-        for reading in collector.read(self.host):
+        for reading in chain(() if first is None else (first,), readings):
             family = type(reading)
             if isinstance(reading, Batch):
                 columns[reading.of] = Columns(reading.of, reading.values, self._like(collector, reading.of))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from sdstop.core.families import Families, Named, family_named, name_of
 from sdstop.core.finding import Damage, Finding, Severity, Verdict
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
@@ -56,6 +57,19 @@ class Covers(Struct, frozen=True):
     where: Callable[[Any], bool] | None = None
 
 
+if TYPE_CHECKING:
+    CoveredThings = Sequence[Covers]
+    """Things of a declaration."""
+else:
+
+    class CoveredThings(Named):
+        """Things of a declaration in an index, by the families whose rows describe them."""
+
+        __slots__ = ()
+        element = Covers
+        field = "family"
+
+
 class Rule(Struct, frozen=True):
     """One diagnosis: a pure function over a window.
 
@@ -78,12 +92,12 @@ class Rule(Struct, frozen=True):
     says: str
     worst: Severity
     check: Check
-    needs: tuple[type[Reading], ...]
+    needs: Families
     thresholds: tuple[Threshold, ...] = ()
     seconds: float = 0.0
     either: int = 1
-    instead: tuple[type[Reading], ...] = ()
-    covers: tuple[Covers, ...] | None = None
+    instead: Families = ()
+    covers: CoveredThings | None = None
     remembers: bool = False
     forgets: float = math.inf
     roles: Callable[[Snapshot], Mapping[str, Iterable[str]]] | None = None
@@ -97,9 +111,19 @@ class Rule(Struct, frozen=True):
     advice: str = ""
 
     @property
-    def covered(self) -> tuple[Covers, ...]:
+    def covered(self) -> CoveredThings:
         """The things to which the rule owes a verdict."""
-        return _rows_of(self.needs[: self.either]) if self.covers is None else self.covers
+        if self.covers is not None:
+            return self.covers
+        if isinstance(self.needs, Named):
+            return _rows_named(tuple(self.needs.names[: self.either]))
+        return _rows_of(tuple(self.needs[: self.either]))
+
+    @property
+    def covered_names(self) -> Sequence[str]:
+        """The names of the families of these things."""
+        covered = self.covered
+        return covered.names if isinstance(covered, Named) else [name_of(each.family) for each in covered]
 
     def verdicts(self, window: Window, limits: Limits, findings: Sequence[Finding]) -> Iterable[Verdict]:
         """Evaluate the rule; `findings` are those of the rules evaluated before it."""
@@ -116,6 +140,16 @@ class Rule(Struct, frozen=True):
 @cache
 def _rows_of(families: tuple[type[Reading], ...]) -> tuple[Covers, ...]:
     return tuple(map(Covers, families))
+
+
+@cache
+def _rows_named(names: tuple[str, ...]) -> CoveredThings:
+    found: CoveredThings = Named(names, names, _rows_of_family)  # type: ignore[assignment]
+    return found
+
+
+def _rows_of_family(name: str) -> Covers:
+    return Covers(family_named(name))
 
 
 SiteCheck = Callable[[Any, Limits], Iterable[Verdict]]
@@ -138,7 +172,7 @@ class NodeRule(Struct, frozen=True):
     standing: bool = True
     view: str = ""
     check: SiteCheck | None = None
-    needs: tuple[type[Reading], ...] = ()
+    needs: Families = ()
     timeless: bool = False
 
     def limits(self, configured: Mapping[str, float] | None = None) -> dict[str, float]:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from sdstop.core.diagnosis import Judgement
 from sdstop.core.evidence import Cite, Defect, Outcome, dated
+from sdstop.core.families import in_use, names_of
 from sdstop.core.finding import Finding, Gap, RuledOut, Unchecked, Verdict
 from sdstop.core.finding_order import by_cause, urgency
 from sdstop.core.format import duration, listed
@@ -63,10 +64,9 @@ class SiteNode(Struct, frozen=True, eq=False):
                 return f"{name}: {run.reason}" if run.outcome is Outcome.ABSENT else f"{name}: {run.word}, {run.reason}"
         return ""
 
-    def defect(self, families: Iterable[type[Reading]]) -> Defect | None:
+    def defect(self, families: Sequence[type[Reading]]) -> Defect | None:
         """Return a reason why nothing good can be concluded from families of this node."""
-        names = dict.fromkeys(name for family in families for name in self.window.providers.get(family, ()))
-        runs = (self.window.now.runs.get(name) for name in names)
+        runs = (self.window.now.runs.get(name) for name in self.window.providers.of(names_of(families)))
         return next((defect for run in runs if run is not None and run.ok for defect in run.defects), None)
 
 
@@ -142,7 +142,7 @@ def _guarded(
 
 
 def _checked(site: Site, rule: NodeRule, configured: Mapping[str, Mapping[str, float]]) -> Iterator[Verdict]:
-    concerned = [node for node in site.nodes if any(node.window.rows(family) for family in rule.needs)]
+    concerned = [node for node in site.nodes if any(map(node.window.rows, in_use(rule.needs)))]
     if rule.check is None or (rule.needs and not concerned):
         return
     policy = agreed([node.policy for node in site.nodes])

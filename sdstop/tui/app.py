@@ -13,6 +13,7 @@ from textual.timer import Timer
 from sdstop.analysis.comparison.comparison import Comparison, comparison
 from sdstop.analysis.comparison.sides import moment_side
 from sdstop.analysis.load_course import LoadCourse, LoadMetric
+from sdstop.core.collector import Collector
 from sdstop.core.format import clock
 from sdstop.core.forward import ForwardPass
 from sdstop.core.guard import Part
@@ -112,11 +113,10 @@ class Dashboard(Commands):
             self.forward.start()
         self.set_interval(1.0, self._watch)
         self.ticking = self.set_interval(_TICK, self._play)
-        families = {family for collector in self.session.collectors for family in collector.families}
         steps: tuple[Callable[[], object], ...] = (
             return_large_blocks,
             *(partial(getattr, entry, "made_of") for entry in VIEWS),
-            *(partial(schema, f) for f in families),
+            *(partial(_read_declarations, collector) for collector in self.session.collectors),
         )
         self.set_timer(_SOON, lambda: self.prepare(steps))
         self.paint()
@@ -363,3 +363,8 @@ class Dashboard(Commands):
         if scene is not None:
             sheet.scene = scene
             await self.push_screen(sheet)
+
+
+def _read_declarations(collector: Collector) -> None:
+    for family in collector.families:
+        schema(family)

@@ -18,6 +18,7 @@ from sdstop.core.column_series import Reprint, Row
 from sdstop.core.diagnosis import Diagnosis, judge
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark, readable
 from sdstop.core.excerpt import EXCERPT
+from sdstop.core.families import Providers
 from sdstop.core.finding import Finding, Gap, RuledOut, Severity, Unchecked, Verdict
 from sdstop.core.finding_order import by_cause
 from sdstop.core.guard import Part
@@ -103,7 +104,7 @@ def test_runs_of_successive_windows_are_those_of_each_alone(count: int) -> None:
             found.append([(run.started, dict(run.tables[family])) for run in runs])
         return found
 
-    history, made = History({}, keep=20.0), session()
+    history, made = History(Providers({}), keep=20.0), session()
     for n in range(1, 60):
         text = "\n".join(f"m{i} {i * n // 5}" for i in range(count)).encode()
         outcome = Outcome.FAILED if n % 13 > 10 else Outcome.OK
@@ -118,7 +119,7 @@ def test_runs_of_successive_windows_are_those_of_each_alone(count: int) -> None:
 
 
 def test_history_forgets_by_age_but_keeps_a_few() -> None:
-    history = History({}, keep=5.0)
+    history = History(Providers({}), keep=5.0)
     given = session()
     for n in range(1, 41):
         history.add(given.feed(frame(n, n)).now)

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from sdstop.analysis.comparison.sides import ComparedSide, renamed
 from sdstop.collectors.system.readings import Node
+from sdstop.core.families import family_named, is_imported
 from sdstop.core.format import natural
 from sdstop.core.joins import Stated, ThingKind
 from sdstop.core.model import Column, Fact, Metric, Name, Reading, Schema, State, schema
@@ -112,7 +113,7 @@ def compared_properties(a: ComparedSide, b: ComparedSide, names: Mapping[str, st
 def _families(a: ComparedSide, b: ComparedSide) -> list[type[Reading]]:
     """Return the families of any source, in the order of the sources."""
     known = dict.fromkeys([*a.window.providers, *b.window.providers])
-    return [family for family in known if family.exported]
+    return [family for family in map(family_named, filter(is_imported, known)) if family.exported]
 
 
 _RowKey = tuple[str, ...]

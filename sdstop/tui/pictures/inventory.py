@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop.core.evidence import Outcome
+from sdstop.core.families import in_use
 from sdstop.core.format import natural
 from sdstop.core.joins import ThingKind
 from sdstop.core.model import schema
@@ -43,7 +44,7 @@ def reading_lines(scene: Scene, width: int, height: int) -> list[Line]:
 
 
 def _readings(scene: Scene, width: int) -> Iterator[list[Line]]:
-    for family in dict.fromkeys(family for each in scene.session.collectors for family in each.families):
+    for family in dict.fromkeys(family for each in scene.session.collectors for family in in_use(each.families)):
         rows = list(scene.now.rows(family).values())
         if rows and not family.crowded:
             more = f" (first {_ROWS} of {len(rows)})" if len(rows) > _ROWS else ""
