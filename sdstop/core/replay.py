@@ -52,6 +52,7 @@ class Replay:
         self._younger = frozenset(c.name for c in collectors) - known if known is not None else frozenset[str]()
         self.host = host or EvidenceHost()
         self._guard = guard or Guard()
+        self._live = {collector.name for collector in collectors if collector.is_live}
         self._runs: dict[str, Run] = {}
         self._families: Mapping[type[Reading], Run] = {}
         self._changed: set[str] = set()
@@ -199,7 +200,7 @@ class Replay:
         return Run(
             collector.name, outcome, reason, mark.started, taken, since, mark.duration, seconds, made, keys,
             None if outcome is Outcome.OK else last, recorded, began, defects, collector.devices,
-            collector.is_live,
+            collector.name in self._live,
         )  # fmt: skip
 
     def _find_unread(self, changed: set[str]) -> None:
