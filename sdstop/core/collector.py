@@ -199,26 +199,32 @@ class Collector(Struct, frozen=True):
 
         The first call compiles the pattern, because nearly all evidence has content.
         """
-        pattern = cache(lambda: re.compile(_filled_keys(self.needs)))
-        return lambda key: pattern().match(key)
+        needs = [need for need in self.needs if not isinstance(need, Question) and need.filled]
+        exact = {need.what for need in needs if need.filled is True and not is_pattern(need.what)}
+        others = [need for need in needs if need.what not in exact]
+        pattern = cache(lambda: re.compile(_filled_keys(others)))
+        return lambda key: key in exact or (bool(others) and pattern().match(key))
 
     def everyone(self) -> Callable[[str], object]:
         """Return a test of keys: whether every user of a node can read this evidence (see Need); compiled if asked."""
-        open_ = (_translated(need.what) for need in self.needs if isinstance(need, Need) and need.everyone)
-        pattern = cache(lambda: re.compile("|".join(open_) or "(?!)"))
-        return lambda key: pattern().match(key)
+        whats = [need.what for need in self.needs if isinstance(need, Need) and need.everyone]
+        exact = {what for what in whats if not is_pattern(what)}
+        others = [what for what in whats if what not in exact]
+        pattern = cache(lambda: re.compile("|".join(map(_translated, others))))
+        return lambda key: key in exact or (bool(others) and pattern().match(key))
 
 
-def _filled_keys(needs: Iterable[Need | Command | Question]) -> str:
-    """Return the pattern of the keys of evidence that is never empty; it matches nothing if there are none."""
-    return (
-        "|".join(
-            f"(?={_translated(need.what)})"
-            + ("" if need.filled is True else f"(?:{'|'.join(_translated(f'*/{name}') for name in need.filled or ())})")
-            for need in needs
-            if not isinstance(need, Question) and need.filled
-        )
-        or "(?!)"
+def is_pattern(what: str) -> bool:
+    """Return whether `what` of a need matches more than one key."""
+    return "*" in what or "?" in what or "[" in what
+
+
+def _filled_keys(needs: Iterable[Need | Command]) -> str:
+    """Return the pattern of the keys of evidence that is never empty."""
+    return "|".join(
+        f"(?={_translated(need.what)})"
+        + ("" if isinstance(need.filled, bool) else f"(?:{'|'.join(_translated(f'*/{name}') for name in need.filled)})")
+        for need in needs
     )
 
 

@@ -27,6 +27,8 @@ from sdstop.core.topology import Topology
 NO_VERDICT = "no verdict from this rule"
 """Reason for things that a rule covers and does not mention; a fault of the rule, which tests do not tolerate."""
 
+_PLAIN = expression(r"(?:[\w/-](?![?*{|]))*")
+"""Beginning of a pattern that stands for itself, up to a character that may be left out."""
 _FIELD = expression(r"\{(\w+)\}")
 _VOLUME = "vol:"
 _MAPPER = "mapper/"
@@ -87,13 +89,21 @@ def _devices(topology: Topology, pattern: str) -> tuple[str, ...]:
     """Return the kernel names of the block devices with a name that matches a pattern, in order."""
 
     def make() -> tuple[str, ...]:
-        known = re.compile(pattern)
-        return tuple(
-            thing.device for thing in topology.things
-            if thing.device is not None and any(known.fullmatch(name) for _, name in thing.names)
-        )  # fmt: skip
+        begins = _beginning(pattern)
+        named = [(thing.device, name) for thing in topology.things if thing.device is not None
+                 for _, name in thing.names if name.startswith(begins)]  # fmt: skip
+        known = re.compile(pattern) if named else None
+        return tuple(dict.fromkeys(device for device, name in named if known is not None and known.fullmatch(name)))
 
     return topology.once(("devices", pattern), make)
+
+
+def _beginning(pattern: str) -> str:
+    """Return the text with which each match of a pattern begins, "" if it cannot be told from a look at it."""
+    if "|" in pattern and not (pattern.count("(") == 1 and pattern.endswith(")") and "|" in pattern.partition("(")[2]):
+        return ""
+    begins = _PLAIN.match(pattern)
+    return begins[0] if begins is not None else ""
 
 
 def _unrecorded(run: Run, devices: Sequence[str]) -> Iterator[Unchecked]:

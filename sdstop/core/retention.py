@@ -16,7 +16,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from sdstop.core.collector import Collector, Command
+from sdstop.core.collector import Collector, Command, is_pattern
 from sdstop.core.evidence import Evidence, Frame, Outcome, slug
 from sdstop.core.expression import expression
 from sdstop.core.wording import own_words
@@ -49,12 +49,13 @@ class Retention:
 
     @cached_property
     def _files(self) -> frozenset[str]:
-        return frozenset(what for what in self._whats if what.startswith("/") and _WILD.search(what) is None)
+        return frozenset(what for what in self._whats if what.startswith("/") and not is_pattern(what))
 
     @cached_property
-    def _trees(self) -> re.Pattern[str]:
+    def _trees(self) -> Sequence[tuple[str, re.Pattern[str]]]:
+        """Patterns of files, and how their keys begin: few of them are compiled."""
         patterns = (what for what in self._whats - self._files if what.startswith("/") and not what.startswith(_TREES))
-        return re.compile("|".join(sorted(map(_translated, patterns))) or "(?!)")
+        return [(_starts(what)[0], expression(_translated(what))) for what in sorted(patterns)]
 
     @cached_property
     def _programs(self) -> frozenset[str]:
@@ -77,7 +78,9 @@ class Retention:
         if not key.startswith("/") or key.startswith(_TREES):
             return True
         key = _of_node(key)
-        return key in self._files or self._trees.fullmatch(key) is not None
+        return key in self._files or any(
+            key.startswith(start) and pattern.fullmatch(key) is not None for start, pattern in self._trees
+        )
 
     def part(self, key: str, data: bytes) -> bytes:
         """Return the part of a file, output or answer to keep; all of it unless a collector declares `keep`."""
@@ -116,8 +119,11 @@ class Retention:
 
 
 _WILD = expression(r"[*?\[]")
-_Parts = tuple[tuple[str, ...], tuple[tuple[tuple[str, ...], re.Pattern[str], Keep], ...]]
-"""How keys begin for which there is a function, and the functions with the pattern of their keys and its beginnings."""
+_Parts = tuple[tuple[str, ...], tuple[tuple[tuple[str, ...], re.Pattern[str] | None, Keep], ...]]
+"""How keys begin for which there is a function, and the functions with the pattern of their keys and its beginnings.
+
+Without a pattern, the beginning is the key.
+"""
 
 
 def _dropped(item: Evidence) -> Evidence:
@@ -134,12 +140,21 @@ def _of(parts: _Parts, key: str) -> Keep | None:
     key = _of_node(key)
     if not key.startswith(every):
         return None
-    return next((part for starts, pattern, part in known if key.startswith(starts) and pattern.fullmatch(key)), None)
+    for starts, pattern, part in known:
+        if key in starts if pattern is None else key.startswith(starts) and pattern.fullmatch(key):
+            return part
+    return None
 
 
 def _by_pattern(parts: Mapping[str, Keep]) -> _Parts:
-    known = tuple((_starts(what), expression(_pattern(what)), part) for what, part in parts.items())
+    known = tuple(
+        (_starts(what), None if _is_key(what) else expression(_pattern(what)), part) for what, part in parts.items()
+    )
     return tuple(dict.fromkeys(start for starts, _, _ in known for start in starts)), known
+
+
+def _is_key(what: str) -> bool:
+    return not (is_pattern(what) or what.startswith(("cmd:", "http:")))
 
 
 def _starts(what: str) -> tuple[str, ...]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Annotated, ClassVar
 
 import pytest
 
+from sdstop.collectors import BUILTIN
 from sdstop.core.collector import Collector, Command, Need
-from sdstop.core.coverage import NO_VERDICT, names_in
+from sdstop.core.coverage import NO_VERDICT, _beginning, names_in
 from sdstop.core.diagnosis import Judgement, providers_of
 from sdstop.core.evidence import Cite, Evidence, Frame, Origin, Outcome
 from sdstop.core.finding import Damage, Finding, Gap, RuledOut, Severity, Unchecked, Verdict, passed
@@ -330,3 +332,46 @@ def test_a_lack_of_redundancy_is_remembered_where_another_thing_can_take_the_rol
 def test_another_thing_in_the_same_role_replaces_the_one_that_is_gone() -> None:
     assert judged("a1 9\nb1 1\nend\n", "b1 1\nend\n", "a2 1\nb1 1\nend\n", rule=THIN).findings == ()
     assert judged("a1 9\nb1 1\nend\n", "b2 1\nb1 1\nend\n", rule=THIN).findings != ()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "begins"),
+    [
+        (r"md(\d+|_\S+)", "md"), (r"mapper/.+_w?corig", "mapper/"), (r"dm-\d+", "dm-"), (r"zd?\d+", "z"),
+        (r"a*b", ""), (r"md\d|dm-\d", ""), (r"md(a)|dm(b)", ""), (r"(md|dm)\d", ""), (r"ab|c(d)", ""), (r"[ab]c", ""),
+    ],
+)  # fmt: skip
+def test_the_beginning_of_a_pattern_is_that_of_all_its_matches(pattern: str, begins: str) -> None:
+    assert _beginning(pattern) == begins
+
+
+def test_every_device_of_a_source_has_the_beginning_of_its_pattern() -> None:
+    names = [
+        "md0",
+        "md_home",
+        "mapper/vg-a_corig",
+        "mapper/vg-a_wcorig",
+        "dm-1",
+        "etherd/e1.2",
+        "bcache0",
+        "zd16",
+        "drbd1",
+    ]
+    patterns = [collector.devices for collector in BUILTIN if collector.devices]
+    assert all(any(re.fullmatch(pattern, name) for name in names) for pattern in patterns)
+    for pattern in patterns:
+        found = [name for name in names if re.fullmatch(pattern, name)]
+        assert all(name.startswith(_beginning(pattern)) for name in found)
+
+
+def test_evidence_is_recognized_by_key_or_pattern_alike() -> None:
+    needs = (
+        Need("/a", "", filled=True, everyone=True), Need("/b/*", "", filled=True), Need("/c/*", "", filled=("x",)),
+        Need("/d/*", "", everyone=True), Need("/e", ""), Command(("f", "g"), "", filled=True),
+    )  # fmt: skip
+    source = Collector("a", "A", lambda _: (), (), needs)
+    keys = ["/a", "/b/1", "/c/x", "/c/y", "/d/1", "/e", "cmd:f g", "/a/b", ""]
+    assert [key for key in keys if source.filled()(key)] == ["/a", "/b/1", "/c/x", "cmd:f g"]
+    assert [key for key in keys if source.everyone()(key)] == ["/a", "/d/1"]
+    bare = Collector("a", "A", lambda _: (), (), ())
+    assert not any(test(key) for test in (bare.filled(), bare.everyone()) for key in keys)
