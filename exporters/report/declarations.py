@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import NODEFAULT, Struct
 from msgspec.structs import fields
 
-from sdstop.core.absence import QUIET, Call, End, NothingFound
+from sdstop.core.absence import BLOCK, KINDS, QUIET, Call, Elsewhere, End, NothingFound
 from sdstop.core.collector import Collector
 from sdstop.core.host import Absent, Denied, Failed, Host, LogPart, Malformed, Output, Reply, TimedOut, Unreadable
 
@@ -79,7 +79,8 @@ class _Writer:
             return name
         told, untold, passes, own = found
         courses = (told,) if told == untold else (told, untold)
-        data = {"function": name, "courses": courses, "passes": passes, "own": own}
+        elsewhere = _elsewhere(function, told)
+        data = {"function": name, "courses": courses, "passes": passes, "own": own, "elsewhere": elsewhere}
         return {key: self.data(value, module, path) for key, value in data.items() if value}
 
     def _function(self, function: Any, module: str, path: str) -> str:
@@ -102,8 +103,14 @@ _MOST_CALLS = 64
 class _Nothing(Host):
     """Host that has nothing: notes the calls, and raises Absent."""
 
-    def __init__(self, *, recorded: bool, first: type[Unreadable] = Absent, known: Collection[str] = ()) -> None:
-        """`first` is the error of the first call that can fail; `known` are commands that were recorded as absent."""
+    def __init__(self, *, recorded: bool, first: type[Unreadable] = Absent, known: Collection[str] = (),
+        devices: Sequence[str] | None = None,
+    ) -> None:  # fmt: skip
+        """`first` is the error of the first call that can fail; `known` are commands that were recorded as absent.
+
+        `devices` are the block devices, None without a list of them.
+        """
+        self._devices = devices
         self.calls: list[Call] = []
         self.errors: list[Unreadable | None] = []
         self._recorded = recorded
@@ -130,6 +137,9 @@ class _Nothing(Host):
         raise self._failed("read", path)
 
     def entries(self, path: str) -> list[str]:
+        if self._devices is not None and path == BLOCK:
+            self._note("entries", path)
+            return list(self._devices)
         raise self._failed("entries", path)
 
     def link(self, path: str) -> str:
@@ -205,6 +215,22 @@ def absence(function: Callable[[Host], Any]) -> _Absence | None:
         for recorded, course in ((True, told), (False, untold))
     )
     return told, untold, tuple(passes), ran if same else ()
+
+
+def _elsewhere(function: Callable[[Host], Any], told: NothingFound) -> Elsewhere | None:
+    """Return the courses of a source that looks for its devices in the list of them; None if it uses all, or none."""
+    if Call("entries", (BLOCK,)) not in told.calls:
+        return None
+
+    def courses(devices: Sequence[str]) -> list[NothingFound | None]:
+        return [_course(function, _Nothing(recorded=recorded, devices=devices)) for recorded in (True, False)]
+
+    bare = courses(())
+    found = tuple(course for course in bare if course is not None)
+    takes = tuple(kind for kind, names in KINDS.items() if any(courses((name,)) != bare for name in names))
+    if len(found) < len(bare) or len(takes) == len(KINDS):
+        return None
+    return Elsewhere(takes, found[:1] if found[0] == found[1] else found)
 
 
 def _asked(course: NothingFound | None) -> object:

@@ -4,7 +4,8 @@ The result of a source depends only on its calls of a host. The index of sources
 that each makes where everything that it reads is absent, and how it ends then. As long as all of these calls find
 nothing, the source is not imported. With the first that finds something the source is imported, and reads everything.
 
-There are two such courses, because the absence of evidence is either recorded, or the capture lacks the evidence.
+There are two such courses, because the absence of evidence is either recorded, or the capture lacks the evidence. A
+source that looks in the list of block devices for those of its technology has two more, for a list without any of them.
 """
 
 # Annotations are not postponed: an index is decoded by them (sdstop.core.index), and their text would be evaluated.
@@ -66,10 +67,31 @@ class NothingFound(Struct, frozen=True, array_like=True):
     end: End
 
 
+BLOCK = "/sys/block"
+"""Folder with all block devices, in which sources look for those of their technology."""
+KINDS = {
+    "sd": ("sda",), "vd": ("vda",), "xvd": ("xvda",), "hd": ("hda",), "nvme": ("nvme0n1", "nvme0c0n1"), "md": ("md0",),
+    "loop": ("loop0",), "ram": ("ram0",), "zram": ("zram0",), "sr": ("sr0",), "fd": ("fd0",), "mmcblk": ("mmcblk0",),
+    "pmem": ("pmem0",), "dm-": ("dm-0",), "bcache": ("bcache0",), "zd": ("zd0",), "etherd!": ("etherd!e1.1",),
+    "rbd": ("rbd0",), "nbd": ("nbd0",), "drbd": ("drbd0",),
+}  # fmt: skip
+"""Kinds of block devices by how their names begin, and names of each."""
+
+
+class Elsewhere(Struct, frozen=True):
+    """Courses where the list of block devices has none of a source's: recorded and not, one if both are alike.
+
+    `takes` are the kinds of devices that the source does not ignore; it does not ignore those of unknown kinds either.
+    """
+
+    takes: tuple[str, ...]
+    courses: tuple[NothingFound, ...]
+
+
 class IfPresent:
     """Function of a source, `read` or `fingerprint`, that is imported when the host has something for it."""
 
-    __slots__ = ("_courses", "_function", "_imported", "_own", "_passes")
+    __slots__ = ("_courses", "_elsewhere", "_function", "_ignored", "_imported", "_own", "_passes")
 
     def __init__(
         self,
@@ -77,6 +99,7 @@ class IfPresent:
         courses: tuple[NothingFound, NothingFound],
         passes: tuple[type[Unreadable], ...],
         own: tuple[str, ...] = (),
+        elsewhere: Elsewhere | None = None,
     ) -> None:
         """Keep the courses where absence is recorded, and where nothing is recorded; both begin alike.
 
@@ -87,6 +110,8 @@ class IfPresent:
         self._courses = courses
         self._passes = passes
         self._own = frozenset(own)
+        self._elsewhere = elsewhere
+        self._ignored = () if elsewhere is None else tuple(kind for kind in KINDS if kind not in elsewhere.takes)
         self._imported = False
 
     def __call__(self, host: Host) -> Any:
@@ -119,6 +144,8 @@ class IfPresent:
             return not self._own.issuperset(host.recorded(str(call.given[0])))
         if call.method == "recorded_texts":
             return bool(host.recorded_texts(str(call.given[0]), _any))
+        if self._elsewhere and _lists_devices(call):
+            return not all(name.startswith(self._ignored) for name in host.entries(BLOCK))
         return bool(getattr(host, call.method)(*call.given)) or call.method not in QUIET
 
     def _absent(self, host: Host) -> tuple[End, dict[int, Absent]] | None:
@@ -128,7 +155,7 @@ class IfPresent:
         """
         told, untold = self._courses
         live = not isinstance(host, EvidenceHost)
-        course, errors = told, dict[int, Absent]()
+        course, errors, is_elsewhere = told, dict[int, Absent](), False
         place = 0
         while place < len(course.calls):
             call = course.calls[place]
@@ -137,7 +164,15 @@ class IfPresent:
             try:
                 if self._is_answered(host, call):
                     return None
+                if self._elsewhere and not is_elsewhere and _lists_devices(call):
+                    is_elsewhere, made, is_untold = True, course.calls[: place + 1], bool(errors) and course is untold
+                    told, untold = self._elsewhere.courses[0], self._elsewhere.courses[-1]
+                    course = untold if is_untold else told
+                    if course.calls[: place + 1] != made:
+                        return None
             except Absent as error:
+                if is_elsewhere and _lists_devices(call):
+                    return None
                 if not error.recorded and not errors:
                     course = untold
                 elif error.recorded is (course is untold) and told != untold:
@@ -149,6 +184,10 @@ class IfPresent:
                 return None
             place += 1
         return course.end, errors
+
+
+def _lists_devices(call: Call) -> bool:
+    return call.method == "entries" and call.given[0] == BLOCK
 
 
 def _any(_: str) -> bool:

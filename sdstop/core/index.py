@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 
 from msgspec import MsgspecError, Struct, convert, json
 
-from sdstop.core.absence import IfPresent, NothingFound
+from sdstop.core.absence import Elsewhere, IfPresent, NothingFound
 from sdstop.core.families import Named, family_named
 from sdstop.core.host import Unreadable
 from sdstop.core.later import later
@@ -52,6 +52,7 @@ class _Source(Struct):
     courses: tuple[NothingFound, ...]
     passes: tuple[type[Unreadable], ...] = ()
     own: tuple[str, ...] = ()
+    elsewhere: Elsewhere | None = None
 
 
 def _named(kind: Any, given: Any) -> Any:
@@ -61,7 +62,9 @@ def _named(kind: Any, given: Any) -> Any:
     if isinstance(given, list):
         return _later_declared(kind, given)
     source = convert(given, _Source, dec_hook=_named)
-    return IfPresent(later(source.function), (source.courses[0], source.courses[-1]), source.passes, source.own)
+    return IfPresent(
+        later(source.function), (source.courses[0], source.courses[-1]), source.passes, source.own, source.elsewhere
+    )
 
 
 def _later_declared(kind: type[Named[Any]], given: Sequence[Any]) -> Named[Any]:

@@ -13,7 +13,7 @@ import pytest
 import sdstop.collectors
 from sdstop.collectors import BUILTIN, SOURCES
 from sdstop.collectors.memory.readings import MemoryTraffic
-from sdstop.core.absence import Call, End, IfPresent, NothingFound
+from sdstop.core.absence import KINDS, Call, End, IfPresent, NothingFound
 from sdstop.core.collector import Collector
 from sdstop.core.evidence import Evidence, Outcome, command_key
 from sdstop.core.evidence_host import EvidenceHost
@@ -34,7 +34,7 @@ def waiting(name: str) -> IfPresent:
     """Return `read` of a source that nothing has imported so far."""
     read = INDEXED[name].read
     assert isinstance(read, IfPresent)
-    return IfPresent(read._function, read._courses, read._passes, tuple(read._own))
+    return IfPresent(read._function, read._courses, read._passes, tuple(read._own), read._elsewhere)
 
 
 def result(read: Any, host: EvidenceHost, collector: Collector) -> tuple[object, ...]:
@@ -69,6 +69,34 @@ def test_so_is_one_whose_evidence_ended_otherwise(name: str, outcome: Outcome) -
         if not asked:
             break
         host.apply([Evidence(asked[0], outcome)])
+
+
+ELSEWHERE = {
+    "aoe": "etherd!", "bcache": "bcache", "lvm": "dm-", "mapped-raids": "dm-", "mapper": "dm-", "nvme-paths": "nvme",
+    "sessions": "nbd", "suspended": "dm-", "dm-status": "dm-",
+}  # fmt: skip
+"""Sources that look for their devices in the list of all, and how the names of these begin."""
+
+
+def test_sources_that_look_for_their_devices_are_known_with_them() -> None:
+    reads = {name: source.read for name, source in INDEXED.items() if isinstance(source.read, IfPresent)}
+    found = {name: read._elsewhere for name, read in reads.items() if read._elsewhere is not None}
+    assert {name: each.takes for name, each in found.items()} == {name: (kind,) for name, kind in ELSEWHERE.items()}
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+@pytest.mark.parametrize("known", [(), ("/proc/net/packet",), ("cmd:dmsetup table", "list:/sys/class/nvme")])
+def test_a_list_without_devices_of_a_source_does_not_import_it(name: str, known: Sequence[str]) -> None:
+    every = [each for names in KINDS.values() for each in names]
+    others = [each for each in every if not each.startswith(ELSEWHERE[name])]
+    without, some = [[], others, [*others, "sdzz9", "md_home"]], [every, [*others, "strange0"]]
+    for devices in (*without, *some):
+        host = EvidenceHost([Evidence("list:/sys/block", data="\n".join(devices).encode())])
+        host.apply([Evidence(key, Outcome.ABSENT) for key in known])
+        read, source = waiting(name), WRITTEN[name]
+        assert result(read, host, source) == result(source.read, host, source)
+        if not known:
+            assert read._imported == (devices in some), devices
 
 
 class Counting(EvidenceHost):
