@@ -59,7 +59,7 @@ class Named(Generic[T]):
     """Field that has the family."""
 
     def __init__(self, names: Sequence[str], given: Sequence[Any], make: Callable[[Any], T]) -> None:
-        """Keep the names of the families; `make` returns an element of what is given at its place."""
+        """Keep the names of the families; `make` returns an element from the data at its place."""
         self.names = names
         self._given = given
         self._make = make
