@@ -72,7 +72,7 @@ class CachedModules:
 
 
 def _read(path: str) -> bytes:
-    """Return what a file begins with, b"" if it cannot be read."""
+    """Return the beginning of a file, b"" if it cannot be read."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -91,6 +91,6 @@ def _stamp(source: os.stat_result) -> bytes:
 
 
 def use_cached_modules() -> None:
-    """Find modules by their bytecode from now on, unless Python was told to keep it elsewhere or of another kind."""
+    """Find modules by their bytecode, unless Python is configured to keep another kind of it, or elsewhere."""
     if not sys.flags.optimize and sys.pycache_prefix is None and CachedModules not in sys.meta_path:
         sys.meta_path.insert(0, CachedModules)

@@ -28,7 +28,7 @@ NO_VERDICT = "no verdict from this rule"
 """Reason for things that a rule covers and does not mention; a fault of the rule, which tests do not tolerate."""
 
 _PLAIN = expression(r"(?:[\w/-](?![?*{|]))*")
-"""Beginning of a pattern that stands for itself, up to a character that may be left out."""
+"""Literal beginning of a pattern, up to a character that may be missing."""
 _FIELD = expression(r"\{(\w+)\}")
 _VOLUME = "vol:"
 _MAPPER = "mapper/"
@@ -99,7 +99,7 @@ def _devices(topology: Topology, pattern: str) -> tuple[str, ...]:
 
 
 def _beginning(pattern: str) -> str:
-    """Return the text with which each match of a pattern begins, "" if it cannot be told from a look at it."""
+    """Return the text with which each match of a pattern begins, "" if unknown."""
     if "|" in pattern and not (pattern.count("(") == 1 and pattern.endswith(")") and "|" in pattern.partition("(")[2]):
         return ""
     begins = _PLAIN.match(pattern)
