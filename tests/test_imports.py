@@ -241,9 +241,12 @@ print(*sorted(name for name in sys.modules if name.startswith("sdstop.collectors
 @pytest.mark.parametrize(
     ("story", "absent"),
     [
-        ("md-degraded", "gluster pacemaker powerflex platform zfs.kstats drbd.resources filesystems.scrubs"),
+        (
+            "md-degraded",
+            "gluster pacemaker powerflex platform zfs.kstats drbd.resources devicemapper.lvm bcache.devices",
+        ),
         ("quiet-node", "gluster pacemaker powerflex platform zfs.kstats drbd.resources filesystems.scrubs"),
-        ("gluster-brick-down", "ceph powerflex platform zfs filesystems md"),
+        ("gluster-brick-down", "ceph powerflex platform zfs filesystems"),
     ],
 )
 def test_a_check_imports_nothing_of_technologies_that_a_capture_lacks(story: str, absent: str) -> None:
