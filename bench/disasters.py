@@ -269,7 +269,8 @@ class Feed:
 def serve(count: int) -> None:
     """Serve the page of hung disks until a signal arrives."""
     collect_seldom(SERVED)
-    session = Session(Origin("bench", live=True), BUILTIN, RULES, remember=0.0, budget=1.0)
+    session = Session(Origin("bench", live=True), BUILTIN, RULES, remember=0.0)
+    session.budget = 1.0
     server = Server(Exposition(session), Feed(count), lambda line: print(line, file=sys.stderr, flush=True))
     server.run(("127.0.0.1", 0))
 

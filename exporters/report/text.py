@@ -59,25 +59,22 @@ def coloured(text: str, severity: Severity) -> str:
     return f"\x1b[{_SGR[severity]}m{text}\x1b[0m"
 
 
-def text_report(
-    session: Session, width: int = WIDTH, paint: Paint = plain, *, tables: bool = True, note: str = ""
-) -> str:
-    """Return the whole report; `tables`: include the readings, `note`: an additional remark.
+def text_report(session: Session, width: int = WIDTH, paint: Paint = plain) -> str:
+    """Return the whole report, `width` cells wide and at least 40. Raises LookupError before the first frame.
 
-    Raises LookupError before the first frame.
+    `paint` colors a text by its severity.
     """
     width = max(width, 40)
     shot = session.head().now
     sections: dict[str, Callable[[], Iterable[list[str]]]] = {
-        "head": lambda: [_head(session, shot, width, note)],
+        "head": lambda: [_head(session, shot, width)],
         "findings": lambda: [_findings(session, width, paint)],
         "data paths": lambda: [path_lines(session.head(), width)],
         "checks": lambda: _judged(session, width),
         "sources": lambda: [["SOURCES", *_sources(session, shot, width)]],
         "text": lambda: [_blocks(session, shot, width)],
+        "readings": lambda: _readings(session, shot, width),
     }
-    if tables:
-        sections["readings"] = lambda: _readings(session, shot, width)
     lines = [each for name, make in sections.items() for each in _guarded(session, name, make, width)]
     return "\n".join("\n".join([*section, ""]) for section in lines if section)
 
@@ -114,8 +111,8 @@ def outlook(session: Session) -> str:
     return f"unknown: {said.text}" if said.code == UNKNOWN else said.text
 
 
-def _head(session: Session, shot: Snapshot, width: int, note: str) -> list[str]:
-    host = host_of(session, shot, note)
+def _head(session: Session, shot: Snapshot, width: int) -> list[str]:
+    host = host_of(session, shot)
     name = safe(host["name"], 64)
     frames = plural(session.frames_seen, "frame")
     when = timestamp(shot.taken)

@@ -11,18 +11,18 @@ BAND = 0.8
 """Share of a limit below which a value that had reached it is clearly below."""
 
 
-def is_above(value: float, limit: float, earlier: Callable[[], Iterable[float | None]], band: float = BAND) -> bool:
-    """Return whether a value is above a limit, or reached it lately and has not been below its band since.
+def is_above(value: float, limit: float, earlier: Callable[[], Iterable[float | None]]) -> bool:
+    """Return whether a value is above a limit, or reached it lately and has not been below BAND of it since.
 
     `earlier` returns the values of the time before, the newest first, None where there is none; it is called only for a
     value in the band.
     """
     if value >= limit:
         return True
-    if value < band * limit:
+    if value < BAND * limit:
         return False
     for one in earlier():
-        if one is None or one < band * limit:
+        if one is None or one < BAND * limit:
             return False
         if one >= limit:
             return True

@@ -65,13 +65,12 @@ def open_capture(
     path: str | os.PathLike[str],
     texts: Texts = NO_TEXTS,
     period: Period = EVERYTHING,
-    progress: Progress | None = None,
 ) -> tuple[Origin, list[Frame]]:
     """Open a capture, a recording, a sosreport or pasted text; return the origin and at least one frame.
 
     Of a text of several nodes it is the one with most outputs. See open_nodes.
     """
-    return open_nodes(path, texts, period, progress)[0]
+    return open_nodes(path, texts, period)[0]
 
 
 def open_nodes(

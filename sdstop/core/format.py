@@ -177,10 +177,13 @@ def wait(seconds: float | None) -> str:
     return f"{ms:.2f}" if ms < 9.995 else f"{ms:.1f}" if ms < 99.95 else f"{ms:.0f}"
 
 
-def first_of(texts: Sequence[str], most: int = 5) -> str:
+_FIRST = 5
+
+
+def first_of(texts: Sequence[str]) -> str:
     """Return the first of some texts in one line, and the number of the others."""
-    more = len(texts) - most
-    return "; ".join(texts[:most]) + (f"; and {more} more" if more > 0 else "")
+    more = len(texts) - _FIRST
+    return "; ".join(texts[:_FIRST]) + (f"; and {more} more" if more > 0 else "")
 
 
 def duration(seconds: float | None) -> str:
@@ -250,12 +253,12 @@ def zone_word(taken: float) -> str:
     return "UTC" if said == "Z" else said
 
 
-def clock(taken: float, *, seconds: bool = True) -> str:
+def clock(taken: float) -> str:
     """Return Unix seconds as a time of day, `14:03:22`; if undated, the time since the first frame, `+3.0s`."""
     if not dated(taken):
         passed = taken - UNDATED
         return f"+{duration(passed)}" if passed > 0 else NONE
-    return f"{zoned(taken):{'%H:%M:%S' if seconds else '%H:%M'}}"
+    return f"{zoned(taken):%H:%M:%S}"
 
 
 def day_clock(taken: float) -> str:

@@ -81,15 +81,13 @@ class Session:
         thresholds: Mapping[str, Mapping[str, float]] | None = None,
         *,
         remember: float | None = None,
-        budget: float | None = None,
         policy: Policy = NO_POLICY,
         timeline: Timeline | None = None,
     ) -> None:
         """Start before the first frame; `remember` is the number of seconds of frames to keep (None: all).
 
         `timeline` holds all frames of an opened capture or recording, which are then fed in order; any of them can be
-        shown before. `budget` limits the seconds that a frame may take, for live views; None: every rule is checked
-        in every frame.
+        shown before.
 
         `started` and `began` are the Unix and monotonic time of the first frame; `ran_back` is the total number of
         seconds that the wall clock was set back since then.
@@ -98,7 +96,8 @@ class Session:
         self.collectors = tuple(collectors)
         self.rules = tuple(rules)
         self.timeline = timeline or Timeline(remember)
-        self.budget = budget
+        self.budget: float | None = None
+        """Seconds that a frame may take, for live views; None: every rule is checked in every frame."""
         self.pace = 0.0
         """Seconds between two judgements, 0: every frame is judged."""
         self.guard = Guard()

@@ -25,12 +25,6 @@ def quoted(name: object) -> str:
     return text if _PLAIN.fullmatch(text) else _SUSPECT.sub(_escaped, text)
 
 
-def operand(name: object) -> str:
-    """Return a name as an operand that the command cannot mistake for an option."""
-    word = quoted(name)
-    return f"-- {word}" if word.startswith("-") else word
-
-
 def phrase(name: object) -> str:
     """Return a name for use in a sentence, where it may be several words: spaces are not escaped."""
     return " ".join(map(quoted, str(name).split(" ")))

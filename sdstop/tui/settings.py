@@ -44,9 +44,9 @@ def found_files(environment: Mapping[str, str] = os.environ) -> list[Path]:
     return [path for path in config_places(environment) if os.access(path, os.R_OK)]
 
 
-def unreadable_files(environment: Mapping[str, str] = os.environ) -> list[Path]:
+def unreadable_files() -> list[Path]:
     """Return the config files that exist and that this user must not read: their settings are not in effect."""
-    return [path for path in config_places(environment) if os.access(path, os.F_OK) and not os.access(path, os.R_OK)]
+    return [path for path in config_places() if os.access(path, os.F_OK) and not os.access(path, os.R_OK)]
 
 
 def config_places(environment: Mapping[str, str] = os.environ) -> tuple[Path, Path]:
@@ -67,9 +67,9 @@ def ui_settings(paths: Sequence[Path]) -> UiSettings:
     return convert(merged, UiSettings, "ui")
 
 
-def remembered_file(environment: Mapping[str, str] = os.environ) -> Path:
+def remembered_file() -> Path:
     """Return the file with the columns chosen in the dashboard."""
-    home = environment.get("XDG_STATE_HOME") or str(Path(environment.get("HOME") or "/nonexistent") / ".local/state")
+    home = os.environ.get("XDG_STATE_HOME") or str(Path(os.environ.get("HOME") or "/nonexistent") / ".local/state")
     return Path(home) / "sdstop" / "columns.toml"
 
 

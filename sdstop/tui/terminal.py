@@ -63,9 +63,9 @@ def needs_ascii() -> bool:
     return encoding not in {"utf8", "utf16", "utf32"}
 
 
-def lacks_braille(environ: Mapping[str, str] = os.environ) -> bool:
+def lacks_braille() -> bool:
     """Return whether the terminal's font has no braille glyphs: the Linux console has 512 glyphs at most."""
-    return environ.get("TERM") == "linux"
+    return os.environ.get("TERM") == "linux"
 
 
 def color_depth(options: Options, environ: Mapping[str, str] = os.environ) -> Depth:

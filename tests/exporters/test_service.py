@@ -450,7 +450,8 @@ def slow(window, limits):
     yield RuledOut("a", "b")
 
 rules = [Rule(f"slow-{n}", "s", Severity.INFO, slow, ()) for n in range(3)]
-session = Session(Origin("node", live=True), [METERS], rules, budget=0.2)
+session = Session(Origin("node", live=True), [METERS], rules)
+session.budget = 0.2
 server = Server(Exposition(session, interval=0.2), Feed(), lambda line: print(line, file=sys.stderr, flush=True))
 server.run(("127.0.0.1", 0))
 """

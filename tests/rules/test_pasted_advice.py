@@ -25,7 +25,7 @@ from sdstop.core.diagnosis import judge
 from sdstop.core.format import safe
 from sdstop.core.model import Fact, Label, Reading, schema
 from sdstop.core.session import Session
-from sdstop.core.shell import operand, phrase, quoted
+from sdstop.core.shell import phrase, quoted
 from sdstop.exporters.report import table
 from sdstop.exporters.report.postmortem import escaped
 from sdstop.rules import RULES
@@ -100,7 +100,7 @@ def words(line: str) -> list[str]:
     "name", ["sda", "md_d0", "/dev/disk/by-path/pci-0000:00:1f.2-ata-1", "tank/vol@1", "10.0.0.1", ""]
 )
 def test_usual_names_stay_as_they_are(name: str) -> None:
-    assert quoted(name) == operand(name) == phrase(name) == name
+    assert quoted(name) == phrase(name) == name
 
 
 ANY_NAME = st.text(st.characters(exclude_characters="\0", exclude_categories=()), max_size=12).filter(
@@ -125,9 +125,7 @@ def test_a_shell_reads_a_name_as_it_is(names: list[str]) -> None:
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_a_name_runs_nothing_wherever_it_stands(kind: str, before: str, tmp_path: Path) -> None:
     name = HOSTILE[kind]("sdz")
-    lines = [
-        f"{before}look {each(name)} again{after}" for each in (quoted, operand, phrase) for after in ("", "'", '"')
-    ]
+    lines = [f"{before}look {each(name)} again{after}" for each in (quoted, phrase) for after in ("", "'", '"')]
     commands, files = tried(tmp_path, [*lines, *map(escaped, lines)])
     assert not [command for command in commands if MARKER in command and "look" not in command]
     assert not [file for file in files if file == MARKER]
@@ -139,11 +137,6 @@ def test_what_is_tried_is_seen(tmp_path: Path) -> None:
     commands, files = tried(tmp_path, lines)
     assert {MARKER, f"{MARKER}2", f"/bin/{MARKER}"} <= commands
     assert files == {MARKER}
-
-
-def test_an_operand_is_no_option() -> None:
-    assert operand("-f/etc/x") == "-- -f/etc/x"
-    assert operand("sda") == "sda"
 
 
 # --- rules ----------------------------------------------------------------------------------------------------------

@@ -195,15 +195,10 @@ def stack(rows: Sequence[Row], axis: DiagramAxis, *, title: str) -> Markup:
     return svg(LABEL + WIDTH, height, *parts, _times(axis.labels, height), title=title)
 
 
-def bars(
-    rows: Sequence[tuple[str, float, str, bool]], *, title: str, marks: Sequence[tuple[float, str]] = ()
-) -> Markup:
-    """Return a bar chart; a row is name, share of the width, text at the end, and whether it is emphasized.
-
-    `marks` are named vertical lines through all bars, positioned by share.
-    """
+def bars(rows: Sequence[tuple[str, float, str, bool]], *, title: str) -> Markup:
+    """Return a bar chart; a row is name, share of the width 0..1, text at the end, and whether it is emphasized."""
     room = WIDTH - 430
-    height = 17 * len(rows) + (18 if marks else 4)
+    height = 17 * len(rows) + 4
     parts = []
     for at, (name, share, shown, strong) in enumerate(rows):
         y = at * 17
@@ -215,7 +210,4 @@ def bars(
                fill="var(--data3)" if strong else "var(--data)"),
             word(LABEL + room + 6, y + 12, shown),
         ]  # fmt: skip
-    for share, name in marks:
-        x = LABEL + room * min(max(share, 0.0), 1.0)
-        parts += [el("line", x1=x, y1=0, x2=x, y2=height - 14, class_="mark"), word(x, height - 3, name, middle=True)]
     return svg(LABEL + WIDTH, height, *parts, title=title)

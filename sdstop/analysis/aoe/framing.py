@@ -36,10 +36,10 @@ class RequestMix(Struct, frozen=True):
         total = sum(size * count for size, count in self.counts.items())
         return total / self.seconds if self.seconds else None
 
-    def lost(self, payload: int, block: int = BLOCK) -> float:
+    def lost(self, payload: int) -> float:
         """Return the share of bytes that would arrive in whole blocks if frames did not split them."""
         total = sum(size * count for size, count in self.counts.items())
-        lost = added(size * count * _lost(payload, size, block) for size, count in self.counts.items())
+        lost = added(size * count * _lost(payload, size) for size, count in self.counts.items())
         return lost / total if total else 0.0
 
 
@@ -47,9 +47,9 @@ _LONGEST = 1 << 20
 
 
 @lru_cache(maxsize=8192)
-def _lost(payload: int, size: int, block: int) -> float:
+def _lost(payload: int, size: int) -> float:
     size = min(size, _LONGEST)  # longer requests have the same shares, and the size may be bogus
-    return whole_share(block, size, block) - whole_share(payload, size, block)
+    return whole_share(BLOCK, size, BLOCK) - whole_share(payload, size, BLOCK)
 
 
 def initiator_sizes(window: Window, devices: Collection[str]) -> RequestMix | None:

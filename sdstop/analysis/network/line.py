@@ -59,12 +59,12 @@ def wires(window: Window, name: str, readings: int = READINGS) -> list[tuple[flo
     return [each for each in found if each is not None]
 
 
-def line_shares(window: Window, interface: Interface, readings: int = READINGS) -> Sequence[LineShare]:
+def line_shares(window: Window, interface: Interface) -> Sequence[LineShare]:
     """Return the shares of an interface in its last samples, oldest first; none if its speed is unknown."""
     speed = interface.speed
     if speed is None:
         return ()
-    return [line_share(wire, interface, speed) for wire in wires(window, interface.interface, readings)]
+    return [line_share(wire, interface, speed) for wire in wires(window, interface.interface)]
 
 
 def full_so_far(window: Window) -> list[str]:

@@ -250,9 +250,9 @@ def _beginning(said: str, room: int, palette: Palette) -> str:
 class CausePane(Pane):
     """Findings with a cursor: the one under it is shown in full, the others in a line each."""
 
-    def __init__(self, title: str = "", *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         """Create an empty pane."""
-        super().__init__(title, id=id)
+        super().__init__(id=id)
         self.causes: Sequence[Cause] = ()
         self.other: Callable[[int], list[Line]] | None = None
         self.actions = 1

@@ -96,9 +96,13 @@ def _relations(drive: DriveState, scene: Scene) -> list[str]:
     return facts
 
 
-def _some(names: list[str], palette: Palette, most: int = 12) -> str:
-    shown = " ".join(palette.word(name, 40) for name in names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+_NAMES = 12
+"""Maximum names of a kind."""
+
+
+def _some(names: list[str], palette: Palette) -> str:
+    shown = " ".join(palette.word(name, 40) for name in names[:_NAMES])
+    return shown if len(names) <= _NAMES else f"{shown} and {len(names) - _NAMES} more"
 
 
 def _queue(d: BlockDevice | None) -> list[str]:

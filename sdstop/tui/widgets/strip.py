@@ -120,8 +120,9 @@ def heat_pair(upper: Sequence[float | None], lower: Sequence[float | None], top:
     return joined(cells_)
 
 
-def level(value: float | None, top: float, levels: int = HEAT_STEPS - 1) -> int:
-    """Return 0 for None or a negligible value, or else a level from 1 to `levels`."""
+def level(value: float | None, top: float) -> int:
+    """Return 0 for None or a negligible value, or else a level from 1 to HEAT_STEPS - 1, which `top` has."""
+    levels = HEAT_STEPS - 1
     if value is None or top <= 0 or value <= top / (4 * levels):
         return 0
     return min(levels, 1 + int(min(value / top, 1.0) * levels * 0.9999))
