@@ -150,7 +150,7 @@ class CaptureWriter:
         self._moments.append({"number": frame.number, **moment})
 
     def finish(self, concluded: Conclusions = NOTHING) -> None:
-        """Write the results and mark the capture as complete."""
+        """Write the results and mark the capture as complete. Raises Unwritable, also if it has no frame."""
         if not self._moments:
             raise Unwritable(self.path, "would contain no frame")
         with self._guarded():

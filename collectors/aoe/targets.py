@@ -36,7 +36,7 @@ _MOST = 1 << 16
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Return the AoE disks, the exports, and the interfaces of both."""
+    """Return the AoE disks, the exports, and the interfaces of both. Raises Absent if none of it was recorded."""
     entries = _entries(host)
     rows: list[Reading] = [_target(host, entry) for entry in entries]
     sockets = _sockets(host)

@@ -313,7 +313,7 @@ def concerned(checks: tuple[Check, ...]) -> dict[int, list[str]]:
 
 
 def as_object(text: str, what: str) -> dict[str, Any]:
-    """Return the JSON object in a text; Ceph may print other lines before it."""
+    """Return the JSON object in a text; Ceph may print other lines before it. Raises Malformed with `what` it is."""
     start = text.find("{")
     try:
         said = json.loads(text[start:] if start >= 0 else text)

@@ -14,7 +14,10 @@ MAPPED = "/sys/bus/rbd/devices"
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Return the limits of each image. A live node is not queried: each image would need a command to the monitors."""
+    """Return the limits of each image, from recorded output. Raises Absent without any.
+
+    A live node is not queried: each image would need a command to the monitors.
+    """
     recorded = [(name, image) for name in host.recorded("rbd") if (image := image_of(name))]
     mapped = dict(_mapped(host))
     if not recorded and not host.entries(MAPPED):

@@ -82,6 +82,7 @@ class _WordReader:
         return self._words[self._place] if self._place < len(self._words) else ""
 
     def number(self) -> int:
+        """Return the next word as a number. Raises Malformed, and IndexError at the end."""
         word = self.word()
         if not word.isascii() or not word.isdigit() or len(word) > 20:
             raise Malformed(f"{word[:40]!r} where a number should be: {' '.join(self._words)[:80]!r}")
@@ -90,10 +91,12 @@ class _WordReader:
         return int(word)
 
     def keep(self, *names: str) -> None:
+        """Keep the next numbers by these names. Raises Malformed, and IndexError at the end."""
         for name in names:
             self.known[name] = self.number()
 
     def pair(self, one: str, other: str) -> None:
+        """Keep the two numbers of `used/all` by these names. Raises Malformed, and IndexError at the end."""
         word = self.word()
         if self._place == len(self._words):
             raise IndexError

@@ -130,10 +130,10 @@ _USUAL_STATES = frozenset({"UpToDate", "Connected"})
 def _said(key: str, output: Output) -> str:
     if output.exit == 0:
         return output.text
-    said = output.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
+    said = output.error
     if "ermission" in said or "ermitted" in said or "must be root" in said.lower():
         raise Denied(key, "DRBD answers root alone: start sdstop with sudo")
-    raise Failed(key, f"exit {output.exit}: {said[:200]}")
+    raise Failed(key, output.failure)
 
 
 def _named(host: Host) -> dict[str, str]:

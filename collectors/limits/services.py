@@ -20,6 +20,7 @@ from sdstop.core.model import Reading
 from sdstop.core.text import json_number, json_text, json_whole
 
 PACE = 5.0
+"""Seconds between two runs."""
 AGAIN = 60.0
 """Seconds after which the groups are searched for limits, if any were added or removed."""
 ALWAYS = 600.0
@@ -196,6 +197,7 @@ def parse(said: Any) -> list[ServiceGroup]:
 
 
 _NAMED = 4
+"""Maximum names of programs of a service."""
 
 
 def read(host: Host) -> Iterable[Reading]:

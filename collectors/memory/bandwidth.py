@@ -29,7 +29,10 @@ def groups(host: Host) -> list[str]:
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Return a row for each cache. Raises Absent where resctrl is not mounted or does not monitor memory."""
+    """Return a row for each cache. Raises Absent where resctrl is not mounted or does not monitor memory.
+
+    Raises Failed with more than 64 groups: each is a file to read for each cache.
+    """
     if "mon_data" not in host.entries(TOP):
         raise Absent(f"{TOP}/mon_data", "not mounted, or without monitoring")
     every = groups(host)

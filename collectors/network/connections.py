@@ -97,6 +97,5 @@ def asked(host: Host, argv: Sequence[str]) -> str:
     """Return the output of ss. Raises Failed if it reports an error."""
     output = host.run(argv)
     if output.exit:
-        said = output.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
-        raise Failed(command_key(argv), f"exit {output.exit}: {said[:200]}")
+        raise Failed(command_key(argv), output.failure)
     return output.text

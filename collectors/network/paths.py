@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from sdstop.collectors.network.path_readings import NETSTAT, SNMP, SOFTNET, PathMtu, Softnet, Tcp, TcpActivity
 from sdstop.core.collector import LIVE, SLOW, Collector, Command, Need
+from sdstop.core.evidence import command_key
 from sdstop.core.expression import expression
 from sdstop.core.host import Failed, Host, Malformed
 from sdstop.core.model import Derivation, Reading
@@ -133,8 +134,7 @@ def read_paths(host: Host) -> Iterable[Reading]:
         output = host.run(argv)
         if output.exit:
             if argv is ROUTES[0]:
-                reason = output.stderr.decode("utf-8", "replace").strip().split("\n")[0]
-                raise Failed(f"cmd:{' '.join(argv)}", f"exit {output.exit}: {reason}")
+                raise Failed(command_key(argv), output.failure)
             continue
         found |= parse_routes(output.text)
     mtus: dict[str, int | None] = {}

@@ -17,7 +17,9 @@ from sdstop.core.model import Reading
 from sdstop.core.text import whole_total
 
 _PACE = 15.0
+"""Seconds between two runs."""
 _SECOND = 5.0
+"""Seconds after the first run to the second one, which gives the first rates."""
 
 
 class PeerConnection(Struct, frozen=True):

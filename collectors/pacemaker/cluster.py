@@ -119,12 +119,12 @@ _INACTIVE = expression(r"[ _]-\w*r|--inactive")
 def _said(key: str, output: Output) -> str:
     if output.exit == 0:
         return output.text
-    said = output.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
+    said = output.error
     if "ermission denied" in f"{said}{output.text[:2000]}" or "ot authorized" in said:
         raise Denied(key, "Pacemaker answers root and the group haclient alone: start sdstop with sudo")
     if output.exit in _DISCONNECTED or "not connected" in f"{said}{output.text[:2000]}".lower():
         raise Absent(key, NO_PACEMAKER)
-    raise Failed(key, f"exit {output.exit}: {said[:200]}")
+    raise Failed(key, output.failure)
 
 
 def _cluster(said: PacemakerStatus, name: str, key: str) -> Cluster:

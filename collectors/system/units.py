@@ -102,9 +102,8 @@ def _asked(host: Host) -> Iterator[FailedUnit | Units]:
 
 
 def _refused(key: str, output: Output) -> Denied | Failed:
-    said = output.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
-    kind = Denied if expression(".*(?:ermission denied|ccess denied|not permitted)").match(said) else Failed
-    return kind(key, f"exit {output.exit}: {said[:200]}")
+    is_denied = expression(".*(?:ermission denied|ccess denied|not permitted)").match(output.error)
+    return (Denied if is_denied else Failed)(key, output.failure)
 
 
 UNITS = Collector(

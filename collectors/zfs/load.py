@@ -13,8 +13,11 @@ from sdstop.core.model import Reading
 from sdstop.core.text import whole
 
 _ANSWER = 8.0
+"""Seconds in which `zpool iostat` must end."""
 _DIGITS = 20
+"""Maximum digits of a number: 64 bits."""
 _BEFORE_WAITS = 7
+"""Columns before the wait times: name, allocated, free, operations and bytes of both directions."""
 _WAITS = {26: 9, 29: 10, 32: 11}
 """Total columns (OpenZFS 0.7; 0.8 to 2.1; 2.2 and later) mapped to the number of wait columns; the rest are queues."""
 
@@ -71,12 +74,11 @@ def _both(pair: Sequence[int | None]) -> int | None:
 
 
 def read(host: Host) -> Iterator[Reading]:
-    """Yield a VdevLoad for each pool and vdev. Raises Absent if no pool is imported."""
+    """Yield a VdevLoad for each pool and vdev. Raises Absent if no pool is imported, Failed if `zpool iostat` fails."""
     pools = imported(host)
     output = host.run(IOSTAT, _ANSWER)
     if output.exit:
-        said = output.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
-        raise Failed(command_key(IOSTAT), f"exit {output.exit}: {said[:200]}")
+        raise Failed(command_key(IOSTAT), output.failure)
     yield from parse(output.text, pools)
 
 

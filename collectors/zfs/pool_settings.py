@@ -30,7 +30,7 @@ def parse(text: str) -> dict[str, str]:
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Return the settings of each imported pool. Raises Absent without any."""
+    """Return the settings of each imported pool. Raises Absent without any, Failed if `zpool get` fails."""
     try:
         imported(host)
         output = host.run(GET, _ANSWER)
@@ -40,8 +40,7 @@ def read(host: Host) -> Iterable[Reading]:
             raise
         return found
     if output.exit:
-        said = output.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
-        raise Failed(command_key(GET), f"exit {output.exit}: {said[:200]}")
+        raise Failed(command_key(GET), output.failure)
     key = command_key(GET)
     return [PoolSettings(pool=pool, failmode=mode, where=key) for pool, mode in parse(output.text).items()]
 

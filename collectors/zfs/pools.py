@@ -124,9 +124,8 @@ def _asked(host: Host) -> tuple[str, list[zpool_status.PoolStatus]]:
             return command_key(JSON), zpool_json.parse(output.text)
     output = host.run(TEXT, _ANSWER)
     if output.exit:
-        said = output.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
-        kind = Denied if "permission" in said.lower() else Failed
-        raise kind(command_key(TEXT), f"exit {output.exit}: {said[:200]}")
+        kind = Denied if "permission" in output.error.lower() else Failed
+        raise kind(command_key(TEXT), output.failure)
     return command_key(TEXT), zpool_status.parse(output.text)
 
 

@@ -19,8 +19,11 @@ GET = (
     "type,sync,logbias,compression,primarycache,recordsize,volblocksize,volsize,used",
 )  # fmt: skip
 _SECONDS = 600.0
+"""Seconds between two runs: administrators change settings seldom."""
 _ANSWER = 8.0
+"""Seconds in which `zfs get` must end."""
 _MOST = 100_000
+"""Maximum lines that are read."""
 
 
 def parse(text: str) -> dict[str, dict[str, str]]:
@@ -74,8 +77,7 @@ def _asked(host: Host) -> tuple[str, str]:
             raise
         return f"cmd:{recorded[0]}", host.recorded_output(recorded[0]).text
     if output.exit:
-        said = output.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
-        raise Failed(command_key(GET), f"exit {output.exit}: {said[:200]}")
+        raise Failed(command_key(GET), output.failure)
     return command_key(GET), output.text
 
 

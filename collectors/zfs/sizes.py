@@ -22,8 +22,11 @@ _CLASSES = ("read", "write", "read", "write", "read", "discard")
 The rebuild pair of later versions mixes reads and writes and is skipped.
 """
 _FEWEST = 11
+"""Fewest columns of a line: the size, and two for each of five classes."""
 _MOST = 33
+"""Maximum columns; later versions have more classes."""
 _DIGITS = 20
+"""Maximum digits of a count: 64 bits."""
 
 
 def parse(text: str) -> Iterator[RequestSizes]:
@@ -92,13 +95,12 @@ def _sizes(pool: str | None, rows: list[list[int]]) -> Iterator[RequestSizes]:
 def read(host: Host) -> Iterator[Reading]:
     """Yield the RequestSizes of each pool.
 
-    Raises Absent if no pool is imported; running the command would load the ZFS module.
+    Raises Absent if no pool is imported, because running the command would load the ZFS module; Failed if it fails.
     """
     imported(host)
     output = host.run(COMMAND)
     if output.exit:
-        said = output.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
-        raise Failed(command_key(COMMAND), f"exit {output.exit}: {said[:200]}")
+        raise Failed(command_key(COMMAND), output.failure)
     yield from parse(output.text)
 
 

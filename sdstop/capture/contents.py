@@ -164,7 +164,7 @@ class _FolderWalk:
         self._seen = 0
 
     def read_entries(self, folder: int, prefix: str, names: Collection[str] | None = None) -> None:
-        """Read all or the named entries of an open directory in order."""
+        """Read all or the named entries of an open directory in order. Raises CaptureRefused for an unusable name."""
         try:
             found = os.listdir(folder)
         except OSError as error:

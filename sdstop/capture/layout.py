@@ -33,8 +33,10 @@ LONGEST_JSON = 16 << 20
 _FOLDERS = frozenset({"answers", "commands", "http", "keyed"})
 DOCUMENTS = frozenset({"links.json", "lists.json", "outcomes.json"})
 _LONGEST_KEY = 8192
+"""Maximum characters of a key."""
 _OUTCOMES = frozenset(Outcome) - {Outcome.UNREAD}
 _LONGEST_NAME = 3000
+"""Maximum bytes of a path in an archive."""
 
 
 def parse_json(data: bytes) -> Any:

@@ -47,10 +47,13 @@ MOST_FRAMES = 100_000
 """Maximum number of frames that are opened; more than a day at one per second."""
 _LATEST = 253_402_300_800.0  # the year 10000
 _MOST_FACTS = 100
+"""Maximum facts, and names of collectors."""
 _PART = expression(r"index/([0-9]{1,9})\.jsonl")
 _LONGEST_LINE = 1 << 20
 _MOST_LINES = 1_000_000
+"""Maximum lines of an index."""
 _MOST_FRAMES = 1_000_000_000
+"""Number that those of frames stay below."""
 
 
 class FrameTime(Struct, frozen=True):

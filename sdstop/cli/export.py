@@ -165,7 +165,7 @@ def reloading(
         local.changed = lambda: [path for path, stamp in stamps(options).items() if seen[path] != stamp]
 
     def reload() -> None:
-        """Apply the thresholds and the `[export]` settings; the sampler keeps its settings."""
+        """Apply the thresholds and the `[export]` settings; the sampler keeps its settings. Raises ConfigError."""
         now = stamps(options)
         if unreadable := unreadable_files():  # without its acceptances, everything that is accepted would be an alarm
             raise ConfigError(f"{safe(unreadable[0])}: permission denied")

@@ -16,7 +16,7 @@ def write(text: str) -> None:
 
 
 def write_bytes(data: bytes) -> None:
-    """Write bytes to standard output and flush, regardless of the locale's encoding."""
+    """Write bytes to standard output and flush, regardless of the locale's encoding. Raises Problem."""
     if sys.stdout is None:  # the process was started with stdout closed
         raise Problem("cannot write to standard output: closed")
     try:

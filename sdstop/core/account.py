@@ -124,6 +124,7 @@ def unknown_lines(origin: Origin) -> str:
 
 
 _MOST_NAMED = 3
+"""Maximum lines that are quoted."""
 
 
 _MOST = 40
@@ -146,3 +147,4 @@ def account_rows(origin: Origin, shot: Snapshot) -> list[tuple[str, str, str]]:
 
 
 _WIDEST = 80
+"""Maximum characters of a key or a first line."""

@@ -161,7 +161,7 @@ class EvidenceHost(Host):
         return self._take(f"link:{path}").data.decode("utf-8", "surrogateescape")
 
     def entries(self, path: str) -> list[str]:
-        """Return a recorded listing, or the names implied by the recorded paths below the directory."""
+        """Return a recorded listing, or the names implied by the recorded paths below it. Raises Absent without any."""
         key = f"list:{path}"
         self.touched.add(key)  # it may be recorded later
         if key in self.state:
@@ -183,7 +183,7 @@ class EvidenceHost(Host):
         return Output(item.data, item.stderr, item.exit or 0, item.fault)
 
     def answer(self, question: str) -> Any:
-        """Return a recorded answer."""
+        """Return a recorded answer, as JSON has it. Raises Failed if it is not JSON."""
         key = f"answer:{question}"
         try:
             return json.loads(self._take(key).data)

@@ -82,6 +82,16 @@ class Output(Struct, frozen=True):
         """Standard output as text; bytes that are not UTF-8 are preserved as surrogates."""
         return self.stdout.decode("utf-8", "surrogateescape")
 
+    @property
+    def error(self) -> str:
+        """First line of standard error."""
+        return self.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
+
+    @property
+    def failure(self) -> str:
+        """Why the command failed, as the reason of a source: `exit 1: cannot open 'tank': no such pool`."""
+        return f"exit {self.exit}: {self.error[:200]}"
+
 
 class Reply(Struct, frozen=True):
     """HTTP response of a gateway: the body as bytes, the status, and the declared content type."""
@@ -194,7 +204,7 @@ class Host(ABC):
         del key, reason, subject, contradiction
 
     def log_part(self) -> LogPart:
-        """Return the records of the kernel's log since the last call. Never waits; only on a live node."""
+        """Return the records of the kernel's log since the last call, without waiting. Raises Absent in captures."""
         raise Absent("/dev/kmsg", "not recorded", recorded=False)
 
     def lacks(self, what: str) -> bool:
@@ -230,7 +240,7 @@ class Host(ABC):
         return []
 
     def recorded_output(self, name: str) -> Output:
-        """Return the output of a command listed by `recorded`."""
+        """Return the output of a command listed by `recorded`. Raises Absent, on a live node always."""
         raise Absent(name, "not recorded", recorded=False)
 
     def recorded_texts(self, program: str, shows: Callable[[str], bool]) -> list[str]:

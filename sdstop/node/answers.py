@@ -55,7 +55,7 @@ class Processes(Struct):
         """Return a row for each process; both counters are null if they may not be read.
 
         Every /proc has a process 1. If it is not visible (hidepid, ProtectProc), neither are others: a row for
-        process 1 with `"hidden": true` then represents them.
+        process 1 with `"hidden": true` then represents them. Raises Absent if the kernel does not count their I/O.
         """
         import psutil  # noqa: PLC0415
 

@@ -22,9 +22,11 @@ MARK = "SDSTOP_COMMAND"
 _PATIENCE = 0.1
 """Seconds to wait for the end of killed processes, and to look for the orphans they leave in turn."""
 _PAUSE = 0.002
+"""Seconds between two searches for descendants."""
 _LOOKS = (0.0, 0.1, 0.3, 1.0, 3.0)
 """Pauses before the searches through all processes for those to end, in seconds."""
 _SUBREAPER = 36
+"""PR_SET_CHILD_SUBREAPER of prctl(2)."""
 
 
 def adopt_orphans() -> bool:

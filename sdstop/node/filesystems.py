@@ -18,6 +18,7 @@ SPACE = "filesystems.space"
 PATIENCE = 1.0
 """Seconds that a round waits for a file system that does not answer; the others are queried after it."""
 _STEP = 0.2
+"""Least seconds that a file system is waited for."""
 _MOST = 512
 """File systems queried; a node with more has ZFS datasets by the thousand, which share the space of their pool."""
 _MOST_STUCK = 8
@@ -67,6 +68,7 @@ _OF_OTHERS = (
 )
 """Where file systems in memory belong to one user, service or container."""
 _MOST_IN_MEMORY = 16
+"""Maximum file systems in shared memory: containers have hundreds."""
 _HINTS = ("emergency_ro", "shutdown")
 """Options by which ext4 (6.14 and later) shows that it refuses writes after an error."""
 _OCTAL = expression(r"\\([0-7]{3})")

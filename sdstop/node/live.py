@@ -26,9 +26,11 @@ if TYPE_CHECKING:
 
 _CHUNK = 1 << 16
 _ATTRIBUTE = 4096
+"""Bytes of a page: a shorter attribute of sysfs is whole after one read."""
 _FILE = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY  # no O_NONBLOCK: it can change the result of a read
 _FOLDER = _FILE | os.O_DIRECTORY
 _MOST_LINKS = 40
+"""Maximum symbolic links in a path, as in Linux (ELOOP)."""
 _MOST_RESTING = 1024
 """Number of sources that rest from which those whose rest is over are forgotten."""
 
@@ -125,7 +127,7 @@ class LiveHost(Host):
             raise unreadable(f"list:{path}", error) from error
 
     def link(self, path: str) -> str:
-        """Return a symbolic link's target as written."""
+        """Return a symbolic link's target as written. Raises Failed for anything else, and as `text` does."""
         try:
             if not self._root:
                 return os.readlink(_absolute(path))
@@ -141,13 +143,16 @@ class LiveHost(Host):
             raise unreadable(f"link:{path}", error) from error
 
     def run(self, argv: Sequence[str], deadline: float = 10.0) -> Output:
-        """Run a command that a collector declares."""
+        """Run a command that a collector declares, for at most `deadline` seconds. Raises Denied below `--root`."""
         if self._root:
             raise Denied(command_key(argv), "commands are not run with --root")
         return self._runner.run(argv, deadline)
 
     def answer(self, question: str) -> Any:
-        """Answer a question. Raises Absent if its library is not usable."""
+        """Answer a question. Raises Absent if its library is not usable, and Denied below `--root`.
+
+        Raises Failed if no active collector declares it, and the errors of the files that it reads.
+        """
         key = f"answer:{question}"
         if question == GATEWAY:
             if self._client is None:
@@ -186,7 +191,7 @@ class LiveHost(Host):
             raise unreadable(f"list:{top}", error) from error
 
     def request(self, method: str, path: str, body: Any = None, deadline: float = 20.0) -> Reply:
-        """Send a request to the cluster's gateway. Raises Absent if none is configured."""
+        """Send a request to the cluster's gateway. Raises Absent if none is configured, and Denied below `--root`."""
         if self._gateway is None:
             return super().request(method, path, body, deadline)
         if self._root:
@@ -205,7 +210,7 @@ class LiveHost(Host):
         return text
 
     def log_part(self) -> LogPart:
-        """Return the new records of the kernel's log."""
+        """Return the new records of the kernel's log. Raises Denied below `--root`, and for an ordinary user."""
         if self._root:
             raise Denied(KMSG, "not available with --root")
         try:

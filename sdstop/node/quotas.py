@@ -29,7 +29,9 @@ _OPTIONS = {
 _JOURNALED = {"user": "usrjquota=", "group": "grpjquota=", "project": "prjjquota="}
 _TYPES = frozenset({"ext2", "ext3", "ext4", "f2fs", "xfs"})
 _MOST_IDS = 4096
+"""Maximum users, groups or projects that are read of a file system."""
 _MOST_SHOWN = 8
+"""Maximum rows of the fullest ones."""
 _UNIT = 1024
 """Bytes of a block of the limits (QIF_DQBLKSIZE)."""
 

@@ -24,10 +24,13 @@ from sdstop.pasted.nodes import HOST
 SEPARATOR = "\u241c"
 """Line between two terminals that were side by side."""
 _LEAST = 3
+"""Lines, hosts or breaks with which a margin can be one."""
 _LEAST_BARS = 5
+"""Lines with which a column of `|` can be a border: tables have it, too."""
 _SHORTEST = 3
 """Minimum length of a line that an output can have; an empty prompt is shorter."""
 _ROUNDS = 4
+"""Maximum margins within each other."""
 _MOST = 12
 """Maximum number of regions of one kind that are tried."""
 _TRIED = 400

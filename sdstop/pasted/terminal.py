@@ -44,6 +44,7 @@ _TAG = expression(
 )
 _TAG_BREAK = expression(r"(?:<br\s?/?>|</(?:p|div|li|tr)>)\n?", re.IGNORECASE)
 _FEWEST_TAGS = 3
+"""Tags with which a text is HTML."""
 _SHOWN_CR = expression(r"\^M$", re.MULTILINE)
 _BARE_COLOR = expression(r"\[\d{1,3}(?:;\d{1,3}){0,4}m|\[[mK](?![\w\]])")
 _BARE_RESET = expression(r"\[0m|\[m(?![\w\]])")
@@ -60,6 +61,7 @@ _NOTE = expression(
 _FOOTER = expression(r"^[ \t]*(?:Page|Seite) \d{1,4} (?:of|von|/) \d{1,4}[ \t]*$\n?", re.MULTILINE)
 _QUOTED = expression(r" {0,3}>(?: ?(?P<rest>.*))?")
 _MOST_LEVELS = 6
+"""Maximum levels of quotation or JSON that are removed."""
 
 
 def decoded(data: bytes) -> str:
@@ -144,6 +146,7 @@ def _unquoted(lines: Sequence[str]) -> list[str]:
 
 
 _FEWEST_QUOTED = 2
+"""Quoted lines with which a further level is removed."""
 
 
 def _bare(line: str) -> str:

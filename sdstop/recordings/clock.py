@@ -36,7 +36,7 @@ class RecordingClock:
         self._guard = RLock()
 
     def place(self, at: int) -> int:
-        """Return the place of the block of a frame, counted over the whole recording."""
+        """Return the place of the block of a frame, counted over the whole recording. Raises IndexError without one."""
         if not 0 <= at < self.starts[-1]:
             raise IndexError("no such frame")
         return bisect_right(self.starts, at) - 1

@@ -32,7 +32,9 @@ _UNWRITABLE = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY})
 MOST_FRAMES = 100_000
 """Maximum number of frames in a block."""
 _MOST_MINUTES = 200_000
+"""Maximum summaries of minutes."""
 _PATIENCE = 1.0
+"""Seconds that closing waits for a read that hangs."""
 _LONGEST = 64 << 20
 """Maximum bytes of a value."""
 _BASES = 2

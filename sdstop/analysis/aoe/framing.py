@@ -44,11 +44,12 @@ class RequestMix(Struct, frozen=True):
 
 
 _LONGEST = 1 << 20
+"""Bytes of a request from which the share of whole blocks does not change any more."""
 
 
 @lru_cache(maxsize=8192)
 def _lost(payload: int, size: int) -> float:
-    size = min(size, _LONGEST)  # longer requests have the same shares, and the size may be bogus
+    size = min(size, _LONGEST)  # the size may be bogus
     return whole_share(BLOCK, size, BLOCK) - whole_share(payload, size, BLOCK)
 
 
@@ -99,15 +100,12 @@ def _grown(moments: Sequence[Moment[RequestSizes]], keys: tuple[Hashable, ...]) 
     In that case the caller evaluates each counter. Hosts can have hundreds of disks, so the sums of a run are cached
     with the run and reused by all windows of the next minute.
     """
-    if len(moments) < _TWO or any(key not in moments[0].rows for key in keys):
+    if len(moments) < 2 or any(key not in moments[0].rows for key in keys):
         return None
     old, new = _summed(moments[0], keys), _summed(moments[-1], keys)
     if any(before > after for before, after in zip(old.each, new.each, strict=True)):
         return None
     return counts_increase(old.counts, new.counts)
-
-
-_TWO = 2
 
 
 class _CombinedCounts(Struct, frozen=True):
@@ -219,7 +217,9 @@ class TargetSizes(Struct, frozen=True):
 
 
 _OFTEN = 0.03
+"""Share of all requests from which a size is frequent."""
 _APART = 0.1
+"""Least share of partial blocks beyond the one that the frames explain."""
 
 
 @lru_cache(maxsize=1024)

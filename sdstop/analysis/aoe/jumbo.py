@@ -13,11 +13,13 @@ from sdstop.core.advice import Advice, ShellCommand, run
 from sdstop.core.history import Window
 
 BLOCK = 4096
+"""Bytes of a block of most file systems."""
 JUMBO = 9216
 """Largest MTU to propose: many network cards support more, few switches do."""
 SIZES = (4096, 8192, 16384, 65536, 131072)
 """Request sizes whose splitting is reported."""
 _FEW = 3
+"""Maximum names of interfaces."""
 
 
 class MtuProposal(Struct, frozen=True):
@@ -66,6 +68,7 @@ def aligned_mtus(block: int) -> list[tuple[int, int]]:
 
 
 _RANGES = 2
+"""Maximum ranges of MTUs that are proposed."""
 
 
 def _plain(low: int, high: int) -> int:

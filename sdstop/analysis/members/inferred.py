@@ -10,11 +10,13 @@ from sdstop.core.history import Window
 from sdstop.readings.disk import DiskActivity
 
 FEWEST = 3
+"""Disks of a group."""
 EQUAL = 1.5
 """Largest ratio of the request rates of two members, in most intervals."""
 SECONDS = 600.0
 """Age up to which pasted rates are used."""
 _MOST = 0.5
+"""Share of the intervals in which two disks of a group are equal."""
 _WHOLE = expression(r"(?:(sd|vd|xvd|hd)[a-z]+|(nvme)\d+n\d+|(etherd)/e[\d.]+|(mmcblk)\d+|(dasd)[a-z]+)")
 """Names of whole disks, with their class."""
 

@@ -225,6 +225,7 @@ class _Load(Struct, frozen=True):
 
 
 _EVEN = 1e-9
+"""Unevenness of the seconds below which they are even but for rounding."""
 
 
 _COUPLED = 2
@@ -234,7 +235,9 @@ _BUSIER = 0.25
 _BY_CHANCE = 0.5
 """Columns with such a long queue, of all, that random arrivals would make at the utilization of the others."""
 _DEEP = 8.0
+"""Mean requests in flight with which a disk is busy all the time."""
 _LEAST_COUNTED = 0.8
+"""Least share of the busy time that a kernel counts; a smaller one has another cause."""
 
 
 def _counted(seconds: Sequence[Second]) -> float:

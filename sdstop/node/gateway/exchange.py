@@ -45,7 +45,7 @@ def verified_tls(settings: Settings) -> ssl.SSLContext:
 def exchange(
     endpoint: Endpoint, method: str, path: str, headers: Mapping[str, str], body: bytes | None, seconds: float
 ) -> Response:
-    """Send a request and return the response within `seconds`. Raises HttpError.
+    """Send a request and return the response within `seconds`. Raises HttpError, HttpTimeout after them.
 
     Raises ValueError, without sending anything, for a request that is not on the allow-list, which is a bug. If the
     certificate is not trusted, the error contains its fingerprint, which can be pinned.

@@ -58,7 +58,10 @@ class GatewaySession(msgspec.Struct):
     """Secrets to hide in output: the last few tokens, in every form in which they are sent."""
 
     def headers(self, now: float) -> dict[str, str]:
-        """Return the headers that authenticate a request, and note the use of the session."""
+        """Return the headers that authenticate a request at `now` (monotonic seconds), and note the use of the session.
+
+        Raises CredentialsRefused without a login.
+        """
         if self.token is None:
             raise CredentialsRefused("is not logged in")
         self._used = now
