@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import gc
+import io
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from sdstop.cli.command import execute
 from sdstop.core.evidence import RunMark
 from tests.exporters.meters import Meter, Mood
 
@@ -28,6 +34,29 @@ def run(
     keywords = {"stdin": subprocess.DEVNULL, "capture_output": "stdout" not in keywords, "timeout": 120} | keywords
     argv = [sys.executable, "-m", "sdstop", *map(str, arguments)]
     return subprocess.run(argv, text=True, check=False, env={**os.environ, **(environment or {})}, **keywords)
+
+
+def executed(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a command that opens what was recorded, as `run` does, but in this process: starts take 0.15 s of CPU."""
+    words = [*map(str, arguments)]
+    printed, said = io.BytesIO(), io.BytesIO()
+    thresholds = gc.get_threshold()
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        redirect_stdout(io.TextIOWrapper(printed, encoding="utf-8", write_through=True)) as out,
+        redirect_stderr(io.TextIOWrapper(said, encoding="utf-8", write_through=True)) as err,
+    ):
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        try:
+            code = execute(words)
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+        out.flush()
+        err.flush()
+        texts = [stream.getvalue().decode() for stream in (printed, said)]
+    gc.set_threshold(*thresholds)
+    return subprocess.CompletedProcess(words, code, *texts)
 
 
 def start(*arguments: str | Path, **keywords: Any) -> subprocess.Popen[str]:

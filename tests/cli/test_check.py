@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from sdstop.core.policy import names_in
 from sdstop.exporters.plugin import narrowed, numbers
+from tests.cli.run import executed, run
 from tests.fixtures import FIXTURES, story
 
 
 def check(*words: str, name: str = "aoe-flashcache") -> tuple[int, str]:
-    argv = [sys.executable, "-m", "sdstop", "check", "--from", str(FIXTURES / name), *words]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    done = executed("check", "--from", FIXTURES / name, *words)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -75,8 +73,7 @@ def test_a_disk_is_checked_by_any_of_its_names(subject: str, code: int) -> None:
     topology = story("disks-failing").session.head().window.topology
     found = narrowed(judgement, ["disk-hot"], [subject], names_in(topology)).findings
     assert [finding.subject for finding in found] == ["sdf"] * code
-    words = [sys.executable, "-m", "sdstop", "check", "--from", str(FIXTURES / "disks-failing"), "--subject", subject]
-    done = subprocess.run([*words, "--rule", "disk-hot"], capture_output=True, text=True, check=False)
+    done = executed("check", "--from", FIXTURES / "disks-failing", "--subject", subject, "--rule", "disk-hot")
     assert done.returncode == code, done.stdout
 
 
@@ -128,8 +125,7 @@ def test_a_disk_without_a_state_that_left_minutes_before_the_end_of_a_capture(tm
             (folder / "outcomes.json").write_text(json.dumps(gone))
         times.append({"number": number, "taken": 1.7e9 + number * 20, "monotonic": number * 20.0})
     (tmp_path / "manifest.json").write_text(json.dumps({"schema": "sdstop.capture/1", "host": "n", "frames": times}))
-    argv = [sys.executable, "-m", "sdstop", "check", "--from", str(tmp_path), "--rule", "disk-offline"]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    done = executed("check", "--from", tmp_path, "--rule", "disk-offline")
     assert "disk-offline vdb: GONE, and not back" in done.stdout, done.stdout
 
 
@@ -147,6 +143,5 @@ def test_what_vanished_in_a_capture_before_its_last_frame(
         folder = tmp_path / f"frames/{number:04}/proc"
         folder.mkdir(parents=True)
         (folder / "mdstat").write_text(text)
-    argv = [sys.executable, "-m", "sdstop", "check", "--from", str(tmp_path), "--rule", "array-degraded"]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    done = run("check", "--from", tmp_path, "--rule", "array-degraded")
     assert (done.returncode, says in done.stdout) == (code, True), done.stdout

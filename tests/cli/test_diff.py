@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from sdstop.cli.command import execute
 from sdstop.cli.diff import CHANGED, WORSE, split
 from sdstop.exporters.recording import RecordingLimits, RecordingWriter
-from tests.cli.run import one_line, run
+from tests.cli.run import executed, one_line, run
 from tests.days import record
 from tests.fixtures import FIXTURES, opened
 
@@ -107,15 +107,15 @@ def test_a_moment_without_a_sample_and_damage_are_said(tmp_path: Path) -> None:
     ]
     record(path, origin, iter([*story, *again]))
     ended = again[-1].taken
-    done = run("diff", f"{path}@@{story[-1].taken:.0f}", f"{path}@@{ended + 40:.0f}")
+    done = executed("diff", f"{path}@@{story[-1].taken:.0f}", f"{path}@@{ended + 40:.0f}")
     assert "B has no sample at the time chosen: the newest is 40s older." in done.stdout
     assert "A has" not in done.stdout
-    done = run("unpack", str(path), str(tmp_path / "c"), "--until", f"@{ended + 40:.0f}")
+    done = executed("unpack", str(path), str(tmp_path / "c"), "--until", f"@{ended + 40:.0f}")
     assert "no sample at the end of the period: the newest is 40s older" in done.stderr
     store = sqlite3.connect(path)
     store.execute("UPDATE block SET data = x'00' WHERE id = (SELECT max(id) FROM block)")
     store.commit()
     store.close()
-    done = run("diff", f"{path}@@{story[20].taken:.0f}", str(path))
+    done = executed("diff", f"{path}@@{story[20].taken:.0f}", str(path))
     assert "B has no sample at this moment: the recording is damaged." in done.stdout
     assert "B is not complete: block" in done.stdout

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import sys
 from argparse import Namespace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,6 +25,7 @@ from sdstop.core.policy import Acceptance, Policy
 from sdstop.core.session import Session
 from sdstop.exporters.prometheus.metrics import Exposition
 from sdstop.rules import EVERY, RULES
+from tests.cli.run import executed
 from tests.exporters.page import samples
 from tests.fixtures import FIXTURES, opened
 from tests.tui.screens import screen
@@ -38,13 +37,6 @@ subject = "eth1"
 reason = "the switch is replaced in May"
 until = 2027-05-31
 """
-
-
-def sdstop(*words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "sdstop", *map(str, words)], capture_output=True, text=True, check=False,
-        env={**os.environ, **environment},
-    )  # fmt: skip
 
 
 def loaded(tmp_path: Path, *texts: str) -> Config:
@@ -63,9 +55,9 @@ def session(config: Config) -> Session:
 
 def test_check_names_what_is_accepted_and_is_ok(tmp_path: Path) -> None:
     (tmp_path / "c.toml").write_text(ACCEPT)
-    plain = sdstop("check", "--from", FIXTURES / "aoe-flashcache")
+    plain = executed("check", "--from", FIXTURES / "aoe-flashcache")
     assert plain.returncode == 2
-    said = sdstop("check", "--from", FIXTURES / "aoe-flashcache", "--config", tmp_path / "c.toml")
+    said = executed("check", "--from", FIXTURES / "aoe-flashcache", "--config", tmp_path / "c.toml")
     assert said.returncode == 0, said.stdout
     first, *rest = said.stdout.splitlines()
     assert "accepted: mtu-misaligned eth1" in first
@@ -83,14 +75,14 @@ def test_check_names_what_is_accepted_and_is_ok(tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", ["text", "markdown", "html"])
 def test_reports_say_that_it_is_accepted(tmp_path: Path, form: str) -> None:
     (tmp_path / "c.toml").write_text(ACCEPT)
-    said = sdstop("report", "--from", FIXTURES / "aoe-flashcache", "--config", tmp_path / "c.toml", "--format", form)
+    said = executed("report", "--from", FIXTURES / "aoe-flashcache", "--config", tmp_path / "c.toml", "--format", form)
     assert "ccepted until 2027-05-31: the switch is replaced in May (otherwise critical)" in said.stdout
 
 
 def test_the_data_has_reason_end_and_severity(tmp_path: Path) -> None:
     (tmp_path / "c.toml").write_text(ACCEPT)
     words = ("report", "--from", FIXTURES / "aoe-flashcache", "--config", tmp_path / "c.toml", "--format", "json")
-    found = {finding["rule"]: finding for finding in json.loads(sdstop(*words).stdout)["findings"]}
+    found = {finding["rule"]: finding for finding in json.loads(executed(*words).stdout)["findings"]}
     assert found["mtu-misaligned"]["severity"] == "info"
     assert found["mtu-misaligned"]["accepted"] == {
         "reason": "the switch is replaced in May", "until": 1811808000.0, "severity": "critical",
@@ -132,13 +124,13 @@ def test_files_are_found_and_later_ones_override_key_by_key(tmp_path: Path) -> N
     home = tmp_path / "home"
     (home / "sdstop").mkdir(parents=True)
     (home / "sdstop" / "config.toml").write_text("[rules.link-saturated]\nshare = 0.7\n")
-    said = sdstop("config", "--config", tmp_path / "1.toml", XDG_CONFIG_HOME=str(home))
+    said = executed("config", "--config", tmp_path / "1.toml", XDG_CONFIG_HOME=str(home))
     assert said.returncode == 0, said.stderr
     (line,) = [line for line in said.stdout.splitlines() if line.startswith("rules.link-saturated.share ")]
     assert line.split()[:2] == ["rules.link-saturated.share", "0.8"]
     assert str(tmp_path / "1.toml").startswith(line.split()[2])
     assert "old cable" in said.stdout
-    alone = sdstop("rules", XDG_CONFIG_HOME=str(home))
+    alone = executed("rules", XDG_CONFIG_HOME=str(home))
     assert "0.7 (default " in alone.stdout.replace("ratio ", "")
 
 
@@ -152,7 +144,7 @@ def test_an_acceptance_is_up_to_its_severity(tmp_path: Path) -> None:
 def test_a_capture_is_not_judged_by_the_settings_of_this_machine(tmp_path: Path) -> None:
     (tmp_path / "sdstop").mkdir()
     (tmp_path / "sdstop" / "config.toml").write_text(ACCEPT)
-    said = sdstop("check", "--from", FIXTURES / "aoe-flashcache", XDG_CONFIG_HOME=str(tmp_path))
+    said = executed("check", "--from", FIXTURES / "aoe-flashcache", XDG_CONFIG_HOME=str(tmp_path))
     assert said.returncode == 2
 
 
@@ -160,7 +152,7 @@ def test_a_capture_has_the_policy_of_its_node(tmp_path: Path) -> None:
     (tmp_path / "c.toml").write_text("[rules.tasks-stuck]\nenabled = false\n" + ACCEPT)
     out = tmp_path / "live.tar.gz"
     words = ("capture", "--config", tmp_path / "c.toml", "--duration", "1", "--collectors", "node,diskstats", "-o", out)
-    made = sdstop(*words)
+    made = executed(*words)
     assert made.returncode == 0, made.stderr
     recorded = json.loads(open_capture(str(out))[0].facts["policy"])
     assert recorded["rules"] == {"tasks-stuck": {"enabled": False}}
@@ -212,7 +204,7 @@ def test_mistakes_are_named(tmp_path: Path, text: str, says: str) -> None:
 def test_the_settings_in_effect_say_which_acceptances_have_ended(tmp_path: Path) -> None:
     ended = "[[accept]]\nreason = 'x'\nuntil = 2026-01-31\n[[accept]]\nreason = 'y'\nuntil = '2026-02-01'\n"
     (tmp_path / "c.toml").write_text(f"{ended}[[accept]]\nreason = 'z'\nuntil = 9999-12-31\n[[accept]]\nreason = 'w'\n")
-    said = sdstop("config", "--config", tmp_path / "c.toml", XDG_CONFIG_HOME=str(tmp_path)).stdout
+    said = executed("config", "--config", tmp_path / "c.toml", XDG_CONFIG_HOME=str(tmp_path)).stdout
     kinds = re.findall(r"^(accept(?: \(ended\))?)  ", said, re.MULTILINE)  # long paths are on lines of their own
     assert kinds == ["accept (ended)", "accept (ended)", "accept", "accept"]
 
@@ -256,7 +248,7 @@ def test_a_capture_of_another_version_keeps_what_this_one_knows() -> None:
 def test_a_mistake_in_the_settings_of_the_exporter_names_its_file(tmp_path: Path) -> None:
     (tmp_path / "sdstop").mkdir()
     (tmp_path / "sdstop" / "config.toml").write_text('[export]\nprofil = "full"\n')
-    done = sdstop("config", XDG_CONFIG_HOME=str(tmp_path))
+    done = executed("config", XDG_CONFIG_HOME=str(tmp_path))
     assert done.returncode == 2
     file = tmp_path / "sdstop" / "config.toml"
     assert done.stderr == f"sdstop: {file}: export.profil: unknown setting; did you mean profile?\n"

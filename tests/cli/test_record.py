@@ -14,7 +14,7 @@ import pytest
 
 from sdstop.capture.reader import open_capture
 from sdstop.recordings.database import Recording
-from tests.cli.run import one_line, run, start
+from tests.cli.run import executed, one_line, run, start
 
 
 def wait_for(recorder: subprocess.Popen[str], path: Path, frames: int) -> None:
@@ -47,14 +47,14 @@ def test_a_recording_is_ended_by_a_signal_and_opened(node: Path, tmp_path: Path)
     assert path.stat().st_mode & 0o777 == 0o600
     assert sorted(each.name for each in tmp_path.iterdir() if each.name.startswith("node.sdstop")) == ["node.sdstop"]
 
-    report = json.loads(run("report", "--from", str(path), "--format", "json").stdout)
+    report = json.loads(executed("report", "--from", str(path), "--format", "json").stdout)
     assert report["frames"] == count
-    judged = run("check", "--from", str(path))
+    judged = executed("check", "--from", str(path))
     assert judged.returncode in {0, 3}
     assert re.search(r"^NEWEST SAMPLE: \d{4}-\d\d-\d\d \d\d:\d\d:\d\d", judged.stdout, re.MULTILINE)
 
     part = tmp_path / "part"
-    done = run("unpack", str(path), str(part), "--since", "0.5s")
+    done = executed("unpack", str(path), str(part), "--since", "0.5s")
     assert done.returncode == 0, done.stderr
     assert len(open_capture(part)[1]) in {3, 4}
     known = {item.key: item.data for frame in frames for item in frame.evidence}
@@ -66,7 +66,7 @@ def test_a_recording_is_ended_by_a_signal_and_opened(node: Path, tmp_path: Path)
     again.communicate(timeout=20)
     with Recording(path) as recording:
         assert len(recording.runs) == 2
-    both = json.loads(run("report", "--from", str(path), "--format", "json").stdout)
+    both = json.loads(executed("report", "--from", str(path), "--format", "json").stdout)
     assert both["frames"] > count  # one timeline of both runs
 
 
@@ -76,7 +76,7 @@ def test_a_killed_recorder_leaves_a_file_that_is_continued(node: Path, tmp_path:
     wait_for(recorder, path, 5)
     recorder.kill()
     recorder.communicate(timeout=20)
-    opened = run("check", "--from", str(path))
+    opened = executed("check", "--from", str(path))
     assert opened.returncode == 3
     assert "is a recording without a frame" in opened.stdout
     again = start("record", "-o", str(path), "--root", str(node), "--interval", "200ms")
@@ -119,15 +119,15 @@ def test_a_file_that_cannot_be_a_recording_is_one_line(name: str, node: Path, tm
 def test_a_part_of_a_capture_is_chosen(tmp_path: Path) -> None:
     story = os.fspath(Path(__file__).parent.parent.parent / "fixtures" / "clone-convoy")
     whole = open_capture(story)[1]
-    done = run("report", "--from", story, "--since", "20s", "--until", "10s", "--format", "json")
+    done = executed("report", "--from", story, "--since", "20s", "--until", "10s", "--format", "json")
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert 9 <= report["frames"] <= 12
     assert report["ended"] <= whole[-1].taken - 10
     assert any(row["rule"] == "stripe-convoy" for row in report["findings"])
-    late = run("report", "--from", story, "--until", "2001-01-01 00:00")
+    late = executed("report", "--from", story, "--until", "2001-01-01 00:00")
     assert late.returncode == 1
     assert one_line(late.stderr).endswith("has no frame before the end of the period")
-    wrong = run("check", "--from", story, "--at", "soon")
+    wrong = executed("check", "--from", story, "--at", "soon")
     assert wrong.returncode == 3
     assert "--at: invalid time; use 2h (before the end), 03:10 or 2026-11-21 03:10" in wrong.stdout

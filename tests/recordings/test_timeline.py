@@ -27,7 +27,7 @@ from sdstop.exporters.recording import RecordingLimits, RecordingWriter
 from sdstop.exporters.report.document import document, to_json
 from sdstop.recordings.timeline import StoredTimeline
 from sdstop.rules import RULES
-from tests.cli.run import run
+from tests.cli.run import executed
 from tests.days import day, record
 from tests.fixtures import opened
 
@@ -146,7 +146,7 @@ def test_a_time_in_a_pause_of_the_recorder_is_judged_by_the_frames_before_the_pa
         origin, frames = open_capture(tmp_path / "r", period=Period(at=f"@{ended + pause:.0f}"))
         assert [each.taken for each in frames] == [each.taken for each in story]
         assert origin.late == late
-        done = run("check", "--from", str(tmp_path / "r"), "--at", f"@{ended + pause:.0f}")
+        done = executed("check", "--from", str(tmp_path / "r"), "--at", f"@{ended + pause:.0f}")
         assert done.returncode == 2, done.stdout
         assert late in done.stdout
     since = Period(since=f"@{ended + 600:.0f}", until=f"@{ended + 2400:.0f}")  # as asked for: what was known
@@ -177,7 +177,7 @@ def test_a_node_is_not_good_at_a_time_without_a_sample(
         record(tmp_path / "r", origin, iter(story))
         path = str(tmp_path / "r")
     words = [f"@{story[-1].taken + word:.0f}" if isinstance(word, float) else word for word in options]
-    done = run("check", "--from", path, *words)
+    done = executed("check", "--from", path, *words)
     assert (done.returncode, done.stdout.startswith(said)) == (code, True), done.stdout
     assert "no findings" not in done.stdout or code == 0
 
@@ -226,16 +226,16 @@ def test_a_node_is_not_good_where_its_recording_is_damaged(tmp_path: Path) -> No
     store = sqlite3.connect(path)
     (newest,) = store.execute("SELECT max(id) FROM block").fetchone()
     assert newest > 3
-    assert run("check", "--from", str(path)).returncode == 0
+    assert executed("check", "--from", str(path)).returncode == 0
     store.execute("UPDATE block SET data = x'00' WHERE id = 2")
     store.commit()
-    done = run("report", "--from", str(path))  # it is the newest state that is judged
+    done = executed("report", "--from", str(path))  # it is the newest state that is judged
     assert "Note: block 2 is damaged" in done.stdout
     assert "The capture is incomplete." in done.stdout
     store.execute("UPDATE block SET data = x'00' WHERE id = ?", (newest,))
     store.commit()
     store.close()
-    done = run("check", "--from", str(path))
+    done = executed("check", "--from", str(path))
     assert done.returncode == 3
     assert done.stdout.startswith("SDSTOP UNKNOWN - no sample at this moment: the recording is damaged")
 
@@ -275,7 +275,7 @@ def test_what_may_have_changed_in_a_damaged_part_is_not_known_after_it(tmp_path:
                 assert (known.evidence("/sys/state") is None) is (index > 61), f"{order}, at {index}"
             assert known.evidence("/sys/still") is not None
             assert window.now.number == index + 1
-    done = run("unpack", str(path), str(tmp_path / "c"))
+    done = executed("unpack", str(path), str(tmp_path / "c"))
     assert f"block {number} is damaged" in done.stderr
     _, kept = open_capture(tmp_path / "c")
     held = Session(ORIGIN, (), (), timeline=OpenedTimeline(kept))
@@ -335,7 +335,7 @@ def test_a_capture_of_several_runs_keeps_them_apart(name: str, tmp_path: Path) -
         frames(range(50), START, 1000.0, once),
         frames(range(50, 90), START + 600, 1600.0),
     )  # fmt: skip
-    assert run("unpack", tmp_path / "r", tmp_path / name).returncode == 0
+    assert executed("unpack", tmp_path / "r", tmp_path / name).returncode == 0
     opened_again = open_capture(tmp_path / name)[1]
     assert [frame.number for frame in opened_again if frame.fresh] == [51]
     timeline = OpenedTimeline(opened_again)

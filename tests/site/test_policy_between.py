@@ -11,7 +11,7 @@ import pytest
 from sdstop.core.finding import Severity
 from sdstop.core.policy import OFF, Acceptance, Policy, RulePolicy, agreed
 from sdstop.core.site_session import SiteSession
-from tests.cli.run import run
+from tests.cli.run import executed
 from tests.nodes.drbd_sides import pair, side
 from tests.nodes.site import finding, unchecked
 
@@ -77,7 +77,7 @@ def config(tmp_path: Path) -> str:
 
 
 def test_check_of_two_captures_accepts_what_its_file_accepts(config: str) -> None:
-    plain, said = run("check", *PAIR), run("check", *PAIR, config)
+    plain, said = executed("check", *PAIR), executed("check", *PAIR, config)
     assert plain.returncode == 2
     assert "split-brain r0" in plain.stdout.splitlines()[0]
     assert re.search(
@@ -89,7 +89,7 @@ def test_check_of_two_captures_accepts_what_its_file_accepts(config: str) -> Non
 
 @pytest.mark.parametrize("form", ["text", "markdown", "html", "json"])
 def test_reports_of_two_captures_say_that_it_is_accepted(config: str, form: str) -> None:
-    said = run("report", *PAIR, config, "--format", form).stdout
+    said = executed("report", *PAIR, config, "--format", form).stdout
     if form != "json":
         assert "ccepted: Monday (otherwise critical)" in said
         return
