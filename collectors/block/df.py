@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from sdstop.collectors.block.mounts import ACCESS
+from sdstop.collectors.block.mounts import ACCESS, UNFLUSHED
 from sdstop.collectors.block.mounts import parse as parse_mounts
 from sdstop.collectors.block.readings import FilesystemSpace, MountPoint
 from sdstop.core.collector import SLOW, Collector, Need
@@ -157,7 +157,7 @@ def without_options(data: bytes) -> bytes:
 
 
 def _access(found: re.Match[bytes]) -> bytes:
-    words = [word for word in found[1].split(b",") if word.decode("ascii", "replace") in ACCESS]
+    words = [word for word in found[1].split(b",") if word.decode("ascii", "replace") in ACCESS | UNFLUSHED]
     return b" (" + b",".join(words) + b")" if words else b""
 
 

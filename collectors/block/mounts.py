@@ -21,6 +21,8 @@ _MOST_OF_ONE = 16
 _COLUMNS = 3
 """Minimum columns of a line: device or server, mount point, and type."""
 ACCESS = frozenset({"ro", "rw", "emergency_ro", "shutdown"})
+UNFLUSHED = frozenset({"nobarrier", "barrier=0"})
+"""Options with which ext3, ext4, btrfs, f2fs, and XFS before Linux 4.19 do not flush the caches of disks."""
 _WITH_JOURNAL = frozenset({"ext3", "ext4"})
 EXT4, BTRFS = "/sys/fs/ext4", "/sys/fs/btrfs"
 _THREAD = expression(r"jbd2/(?P<device>dm-\d{1,7}|[\w!]{1,40}(?:\.\w{1,10})?)\n?")
@@ -52,9 +54,10 @@ def parse(text: str, origin: str) -> Iterator[MountPoint]:
                 next((word.removeprefix(name) for word in options if word.startswith(name)), None)
                 for name in ("logdev=", "rtdev=")
             )
+            unflushed = None if UNFLUSHED.isdisjoint(options) else 1
             yield MountPoint(
-                point=point, filesystem=filesystem, device=source, access=access, log=log, realtime=realtime,
-                origin=origin,
+                point=point, filesystem=filesystem, device=source, access=access, unflushed=unflushed, log=log,
+                realtime=realtime, origin=origin,
             )  # fmt: skip
         elif filesystem == "zfs":
             yield MountPoint(point=point, filesystem=filesystem, dataset=source, access=access, origin=origin)
@@ -133,7 +136,12 @@ MOUNTED = Collector(
     (MountPoint,),
     (
         *(
-            Need(key, "file systems, their devices, and whether they can be written", keep=mount_table, everyone=True)
+            Need(
+                key,
+                "file systems, their devices, and whether they can be written and flush caches",
+                keep=mount_table,
+                everyone=True,
+            )
             for key in MOUNTS
         ),
         Need(f"list:{EXT4}", "mounted ext4 file systems, which may have a journal on a device of its own"),

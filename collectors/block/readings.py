@@ -370,6 +370,9 @@ class MountPoint(Reading, frozen=True, kw_only=True):
         str | None,
         Fact("Access", "rw, ro, and with some kernels emergency_ro or shutdown after an error", plain=True),
     ] = None
+    unflushed: Annotated[
+        int | None, Metric("Unflushed", "1 if it does not flush the caches of its disks (nobarrier)")
+    ] = None
     log: Annotated[
         str | None,
         Fact("Log", "Path of the device of an external log (XFS) or journal (ext4)", export=False, names=Name.DEVICE),

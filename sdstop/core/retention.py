@@ -186,8 +186,8 @@ _USER = expression(r"((?:\w+#)?(?:[A-Za-z][\w+.-]*:)?//)\S*@|(\w+#)\S*@|(?![/\w]
 
 
 _OTHER_DEVICE = expression(r"(?:logdev|rtdev)=/dev/[\w./-]{1,100}", re.ASCII)
-_MOUNTED = frozenset({"ro", "rw", "emergency_ro", "shutdown"})
-"""Options that show whether a file system can be written."""
+_MOUNTED = frozenset({"ro", "rw", "emergency_ro", "shutdown", "nobarrier", "barrier=0"})
+"""Options that show whether a file system can be written, and whether it flushes caches of disks."""
 
 
 FSTAB_WORDS = frozenset({
@@ -200,8 +200,8 @@ FSTAB_WORDS = frozenset({
 def mount_table(data: bytes) -> bytes:
     """Return the device, mount point and type of each line of /proc/mounts, without user and password.
 
-    Of the options only those are kept that show whether the file system can be written, and the devices of an external
-    log and of file contents (XFS); comments are dropped.
+    Of the options only those are kept that show whether the file system can be written and flushes caches, and the
+    devices of an external log and of file contents (XFS); comments are dropped.
 
         //me:x@server/share /mnt cifs rw,username=me,password=x 0 0     //server/share /mnt cifs rw
     """

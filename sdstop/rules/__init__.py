@@ -26,6 +26,7 @@ ORDER = (
     "disks.kernel_io_errors",
     "filesystems.filesystem_readonly",
     "filesystems.mount_missing",
+    "filesystems.flush_disabled",
     "filesystems.filesystem_errors",
     "system.service_failed",
     "system.kernel_limit_reached",
