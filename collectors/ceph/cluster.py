@@ -13,7 +13,7 @@ from sdstop.collectors.ceph import blocking, health_text, status_text
 from sdstop.collectors.ceph.answers import CephStatus
 from sdstop.collectors.ceph.health import Check
 from sdstop.collectors.ceph.local import folders
-from sdstop.collectors.ceph.readings import CephBlocker, CephCheck
+from sdstop.collectors.ceph.readings import KIND, NO_ANSWER, NO_QUORUM, CephBlocker, CephCheck
 from sdstop.collectors.ceph.tool import (
     CONFIG,
     CONFIG_FILE,
@@ -37,15 +37,10 @@ from sdstop.core.model import Reading
 from sdstop.readings.cluster import Cluster, ClusterNode
 from sdstop.readings.rebuild import Rebuild
 
-KIND = "ceph"
 PACE = 30.0
 """Seconds between samples; each call of Ceph's tool costs 0.22 s of CPU and queries the monitors."""
 
 
-NO_QUORUM = "no quorum"
-"""State of a cluster whose monitors have no quorum, according to one of this node."""
-NO_ANSWER = "monitors do not answer"
-"""State of a cluster whose monitors do not answer this node: no quorum, or no way to them."""
 OLD_NUMBERS = "no manager: numbers of placement groups, usage and clients are old"
 
 

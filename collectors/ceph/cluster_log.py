@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sdstop.collectors.ceph.cluster import KIND, check_row
+from sdstop.collectors.ceph.cluster import check_row
 from sdstop.collectors.ceph.health import MOST_DETAILS, Check
 from sdstop.collectors.ceph.health_codes import code_of
 from sdstop.collectors.ceph.health_text import WORDS, messages_of
-from sdstop.collectors.ceph.readings import CephCheck
+from sdstop.collectors.ceph.readings import KIND, CephCheck
 from sdstop.collectors.ceph.status_text import status_of, without_names
 from sdstop.collectors.ceph.tool import answers_of, configured, name_of, recorded_text
 from sdstop.core.collector import SLOW, Collector, Need

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from sdstop.collectors.ceph.local import KIND
+from sdstop.collectors.ceph.readings import KIND
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.expression import expression
 from sdstop.core.form import Form, outputs

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from sdstop.collectors.ceph.readings import DAEMONS, CephDaemon
+from sdstop.collectors.ceph.readings import DAEMONS, KIND, CephDaemon
 from sdstop.collectors.ceph.tool import CONFIG_FILE, LOCAL, configured, name_of, only_identity
 from sdstop.core.collector import Collector, Need, Question
 from sdstop.core.expression import expression
@@ -20,7 +20,6 @@ from sdstop.core.host import Absent, Denied, Failed, Host, Malformed, TimedOut, 
 from sdstop.core.retention import mount_table
 from sdstop.core.text import json_text
 
-KIND = "ceph"
 HOSTNAME = "/proc/sys/kernel/hostname"
 MOUNTS = "/proc/self/mounts"
 PACE = 30.0

@@ -10,9 +10,9 @@ from sdstop.collectors.ceph import answers as ceph
 from sdstop.collectors.ceph import health_text, osd_map, osd_perf, osd_tables, status_text
 from sdstop.collectors.ceph.answers import Osd
 from sdstop.collectors.ceph.health import Check
-from sdstop.collectors.ceph.local import HOSTNAME, KIND, MOUNTS, local_osds
+from sdstop.collectors.ceph.local import HOSTNAME, MOUNTS, local_osds
 from sdstop.collectors.ceph.osd_map import CrushRule, OsdMap, OsdPool, PoolUsage, placed
-from sdstop.collectors.ceph.readings import UNPLACED, CephPool
+from sdstop.collectors.ceph.readings import KIND, UNPLACED, CephPool
 from sdstop.collectors.ceph.tool import (
     CONFIG,
     CONFIG_FILE,

@@ -7,6 +7,12 @@ from typing import Annotated, ClassVar
 from sdstop.core.joins import Identity, Join, Naming, Relation, Stated, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
 
+KIND = "ceph"
+"""Kind of a cluster of Ceph, in the families of sdstop.readings.cluster."""
+NO_QUORUM = "no quorum"
+"""State of a cluster whose monitors have no quorum, according to one of this node."""
+NO_ANSWER = "monitors do not answer"
+"""State of a cluster whose monitors do not answer this node: no quorum, or no way to them."""
 DAEMONS = "ceph.daemons"
 """Question for the daemons of this node that run."""
 UNPLACED = "unknown"

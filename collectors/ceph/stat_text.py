@@ -20,9 +20,9 @@ from typing import Any
 from msgspec import Struct
 
 from sdstop.collectors.ceph import answers
-from sdstop.collectors.ceph.cluster import CALM, KIND, check_row
+from sdstop.collectors.ceph.cluster import CALM, check_row
 from sdstop.collectors.ceph.health import Check
-from sdstop.collectors.ceph.readings import CephCheck
+from sdstop.collectors.ceph.readings import KIND, CephCheck
 from sdstop.collectors.ceph.status_text import without_names
 from sdstop.collectors.ceph.tool import answers_of, configured, name_of
 from sdstop.core.collector import SLOW, Collector, Need

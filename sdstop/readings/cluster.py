@@ -1,8 +1,9 @@
 """Readings of storage clusters: managers, nodes, failure domains, pools, devices, volumes and clients.
 
-ScaleIO/PowerFlex, Ceph and DRBD have separate collectors but share these families, so that rules and views work for all
-of them. Capacities are raw bytes (every copy counted) unless a field states otherwise. States are the cluster's own
-terms; `healthy` is their interpretation: 1 healthy, 0 not, None if not reported.
+ScaleIO/PowerFlex, Ceph, GlusterFS, DRBD, LINSTOR and Pacemaker have separate collectors but share these families, so
+that rules and views work for all of them. Capacities are raw bytes (every copy counted) unless a field states
+otherwise. States are the cluster's own terms; `healthy` is their interpretation: 1 healthy, 0 not, None if not
+reported.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from msgspec.structs import replace
 from sdstop.core.joins import GroupKind, Identity, Join, Naming, Peers, Relation, Stated, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
 
-_KIND = Fact("Kind", "powerflex, ceph or drbd", plain=True)
+_KIND = Fact("Kind", "powerflex, ceph, gluster, drbd, linstor or pacemaker", plain=True)
 _CLUSTER = Label("Cluster", "Name of the cluster, or its id where it has none", names=Name.VOLUME)
 _HEALTHY = Metric("Healthy", "Whether the state is healthy (1 = yes)")
 _ORIGIN = Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sdstop.collectors.ceph.cluster import KIND, NO_ANSWER, NO_QUORUM
-from sdstop.collectors.ceph.readings import CephDaemon
+from sdstop.collectors.ceph.readings import KIND, NO_ANSWER, NO_QUORUM, CephDaemon
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
 from sdstop.core.finding import Damage, Finding, Gap, Severity, Unchecked, Value, Verdict, cites

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from sdstop.analysis.clusters.ceph_codes import FOLLOWS
 from sdstop.analysis.clusters.ceph_effect import effect_of, last_copies, states_in, things_in
 from sdstop.collectors.ceph import answers
-from sdstop.collectors.ceph.cluster import CEPH, KIND, NO_ANSWER, NO_QUORUM
+from sdstop.collectors.ceph.cluster import CEPH
 from sdstop.collectors.ceph.health import flags_in, osds_in
-from sdstop.collectors.ceph.readings import CephBlocker, CephCheck, CephDaemon, CephPool
+from sdstop.collectors.ceph.readings import KIND, NO_ANSWER, NO_QUORUM, CephBlocker, CephCheck, CephDaemon, CephPool
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, run
 from sdstop.core.evidence import Outcome, command_key
