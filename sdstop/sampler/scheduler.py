@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from sdstop.core.collector import Collector
 from sdstop.core.evidence import Evidence, Outcome, RunMark
+from sdstop.core.hash_places import NONE, HashPlaces
 from sdstop.core.host import Host
 from sdstop.core.recording import Listed
 from sdstop.sampler.executor import SerialExecutor
@@ -26,22 +27,15 @@ Sent = tuple[float, float, list[Evidence], dict[str, RunMark], bool]
 """A frame without its number: Unix and monotonic seconds, evidence, runs by collector, and whether it is quiet."""
 
 
-_FREE = -1
-_FEWEST_SLOTS = 1024
-
-
 class ChangeFilter:
     """Filter for evidence that has changed since it was sent. Any thread may use it.
 
-    Of each piece it keeps 64-bit hashes of key and content, and its time: of 1000 disks there are 40 000. They are a
-    hash table of numbers, a quarter of the memory of a dict of them.
+    Of each piece it keeps 64-bit hashes of key and content, and its time: of 1000 disks there are 40 000.
     """
 
     def __init__(self) -> None:
         """Start with nothing sent."""
-        self._slots = array("i", [_FREE]) * _FEWEST_SLOTS
-        """Place of a piece, at the first free slot from that of its key's hash."""
-        self._keys = array("q")
+        self._places = HashPlaces()
         self._said = array("q")
         self._read = array("d")
         self._lock = threading.Lock()
@@ -60,8 +54,8 @@ class ChangeFilter:
         """
         said, read = _mark(item)
         with self._lock:
-            place = self._slots[self._slot(hash(item.key))]
-            if place == _FREE or self._said[place] != said:
+            place = self._places.find(hash(item.key))
+            if place == NONE or self._said[place] != said:
                 return False
             self._read[place] = max(read, self._read[place])
         return True
@@ -70,34 +64,16 @@ class ChangeFilter:
         said, read = _mark(item)
         with self._lock:
             key = hash(item.key)
-            slot = self._slot(key)
-            place = self._slots[slot]
-            if place == _FREE:
-                self._slots[slot] = len(self._keys)
-                self._keys.append(key)
+            place = self._places.find(key)
+            if place == NONE:
+                self._places.add(key)
                 self._said.append(said)
                 self._read.append(read)
-                if len(self._keys) * 2 > len(self._slots):
-                    self._grow()
                 return True
             if read < self._read[place] or (read == self._read[place] and item.outcome is Outcome.TIMEOUT):
                 return False  # a timeout is sent before the result of the same read
             before, self._said[place], self._read[place] = self._said[place], said, read
         return before != said
-
-    def _slot(self, key: int) -> int:
-        """Return the slot of a key, or the free one where it belongs."""
-        slots, keys = self._slots, self._keys
-        last = len(slots) - 1
-        slot = key & last
-        while (place := slots[slot]) != _FREE and keys[place] != key:
-            slot = (slot + 1) & last
-        return slot
-
-    def _grow(self) -> None:
-        self._slots = array("i", [_FREE]) * (2 * len(self._slots))
-        for place, key in enumerate(self._keys):
-            self._slots[self._slot(key)] = place
 
 
 def _mark(item: Evidence) -> tuple[int, float]:

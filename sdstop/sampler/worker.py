@@ -14,6 +14,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import NoReturn
 
 from msgspec import Struct
@@ -30,6 +31,8 @@ from sdstop.sampler.scheduler import Scheduler, Sent
 
 GARBAGE = 5_000
 """New objects after which the worker collects garbage; each error of a read that a source keeps leaves fifty."""
+RETURNED = 60
+"""Frames after which the worker returns free memory: a round of 25 000 files leaves 3 MB."""
 STARTS = 30.0
 """Seconds after which a worker that has not begun to read is ended, and started again."""
 
@@ -111,14 +114,7 @@ def run_worker(task: WorkerConfig, host: Host, connection: socket.socket, at_lei
         hints.append(None)
         wake()
 
-    def send(frame: Sent) -> None:
-        for packet in wire.packets(frame):
-            connection.send(packet)
-        if len(frame[2]) >= wire.BATCH:
-            gc.collect()  # garbage of a round of many files holds what else is freed; the parent's objects are frozen
-            return_free_blocks()
-
-    scheduler = Scheduler(task.collectors, host, send, wake, task.interval, task.patience)
+    scheduler = Scheduler(task.collectors, host, _sender(connection), wake, task.interval, task.patience)
     scheduler.rest.seconds = task.rest
     poll = select.poll()
     poll.register(signs, select.POLLIN)
@@ -140,6 +136,21 @@ def run_worker(task: WorkerConfig, host: Host, connection: socket.socket, at_lei
             hints.clear()
             scheduler.look()
         scheduler.step()
+
+
+def _sender(connection: socket.socket) -> Callable[[Sent], None]:
+    frames = count(1)
+
+    def send(frame: Sent) -> None:
+        for packet in wire.packets(frame):
+            connection.send(packet)
+        is_large = len(frame[2]) >= wire.BATCH
+        if is_large:
+            gc.collect()  # garbage of a round of many files holds what else is freed; the parent's objects are frozen
+        if next(frames) % RETURNED == 0 or is_large:  # files that are as they were are in no frame
+            return_free_blocks()
+
+    return send
 
 
 def _obey(scheduler: Scheduler, request: bytes) -> None:
