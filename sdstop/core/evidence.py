@@ -123,7 +123,7 @@ class Frame(Struct, frozen=True):
     number: int
     taken: float
     monotonic: float
-    evidence: tuple[Evidence, ...] = ()
+    evidence: Sequence[Evidence] = ()
     ran: Mapping[str, RunMark] | None = None
     fresh: bool = False
     quiet: bool = False

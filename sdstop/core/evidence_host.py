@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, NoReturn
 
 from sdstop.core.evidence import Defect, Evidence, Outcome, command_key, http_key, http_keys, slug
 from sdstop.core.host import Absent, Denied, Failed, Host, Output, Reply, TimedOut, Unreadable
+from sdstop.core.key_set import MANY, KeySet
+from sdstop.core.known import Known
 
 TREE = "tree:"
 """Pseudo-key touched by reads that depend on which paths or commands exist; changes when any appears or vanishes."""
@@ -39,9 +42,9 @@ def _undeclared(_: str) -> bool:
 class EvidenceHost(Host):
     """Host backed by evidence alone; reads of missing evidence raise Absent, "not recorded"."""
 
-    def __init__(self, evidence: Iterable[Evidence] = ()) -> None:
-        """Start with initial evidence; `apply` adds more."""
-        self.state: dict[str, Evidence] = {}
+    def __init__(self, evidence: Iterable[Evidence] = (), *, state: Known | None = None) -> None:
+        """Start with initial evidence; `apply` adds more. A live node has a `state` that keeps most in buffers."""
+        self.state: dict[str, Evidence] | Known = {} if state is None else state
         self.touched: set[str] = set()
         self.denied: set[str] = set()
         self.defects: dict[Defect, None] = {}
@@ -97,9 +100,9 @@ class EvidenceHost(Host):
 
     def drop(self, key: str) -> None:
         """Forget a piece of evidence."""
-        item = self.state.pop(key, None)
-        if item is None:
+        if key not in self.state:
             return
+        self.state.pop(key)
         self.denied.discard(key)
         if key in self._spoken:
             self._spoken.remove(key)
@@ -111,9 +114,14 @@ class EvidenceHost(Host):
     def copy(self) -> EvidenceHost:
         """Return a host with the same evidence."""
         made = EvidenceHost()
-        made.state, made.denied = dict(self.state), set(self.denied)
+        made.state, made.denied = self.state.copy(), set(self.denied)
         made._links, made._spoken = dict(self._links), list(self._spoken)  # same class
         return made
+
+    def keys_read(self) -> AbstractSet[str]:
+        """Return the keys in `touched`; many of a live node in a compact form."""
+        few = len(self.touched) < MANY or not isinstance(self.state, Known)
+        return frozenset(self.touched) if few else KeySet(self.touched)
 
     def evidence(self, key: str) -> Evidence | None:
         """Return the evidence with a key, without marking it as read."""

@@ -72,7 +72,7 @@ class Replay:
             before = self._runs.get(collector.name)
             concerned = before is None or not before.keys.isdisjoint(changed)
             if concerned and before is not None and frame.ran is not None and collector.name not in self._younger:
-                concerned = self._concerns(before, changed, partial)  # else a change is the only sign of a run
+                concerned = self._concerns(before, changed, partial.get)  # else a change is the only sign of a run
             if collector.name in self._changed:
                 concerned = True
             elif concerned and before is not None:
@@ -112,7 +112,7 @@ class Replay:
             else:
                 different.append(item)
         changed = made.host.apply(different)
-        for key in gone & self.host.state.keys():
+        for key in [key for key in gone if key in self.host.state]:
             made.host.drop(key)
             changed |= {key, TREE}
         for collector in self.collectors:
@@ -126,21 +126,20 @@ class Replay:
                 continue
             same = (
                 before_run is not None
-                and not made._concerns(before_run, changed, self.host.state)
+                and not made._concerns(before_run, changed, self.host.state.get)
                 and collector.name not in self._changed
                 and (before_run.duration is None) == (mark.duration is None)
             )
             made._runs[collector.name] = made._run(collector, frame, mark, before_run, concerned=not same, first=True)
         return made, made._shot(frame, changed)
 
-    def _concerns(self, run: Run, changed: set[str], before: Mapping[str, Evidence | None]) -> bool:
+    def _concerns(self, run: Run, changed: set[str], before: Callable[[str], Evidence | None]) -> bool:
         """Return whether a change of evidence, which was another one `before`, may change the rows of a run."""
         if run.keys.isdisjoint(changed):
             return False
         parts = self._parts.get(run.collector)
         return parts is None or not all(
-            key in parts and _is_alike(parts[key], before.get(key), self.host.state.get(key))
-            for key in run.keys & changed
+            key in parts and _is_alike(parts[key], before(key), self.host.state.get(key)) for key in run.keys & changed
         )
 
     def _shot(self, frame: Frame, changed: set[str]) -> Snapshot:
@@ -173,9 +172,9 @@ class Replay:
                 tests = self._tests[collector.name] = collector.filled(), collector.everyone()
             self.host.is_filled, self.host.is_for_everyone = tests
             outcome, reason, base, recorded = self._read(collector)
-            keys, defects = frozenset(self.host.touched), tuple(self.host.defects)
-            if before is not None and keys == before.keys:
-                keys = before.keys  # runs of 90 s are kept, with hundreds of keys each
+            defects = tuple(self.host.defects)
+            same = before is not None and before.keys == self.host.touched
+            keys = before.keys if before is not None and same else self.host.keys_read()  # 90 s of runs are kept
             if outcome is Outcome.OK and not noted and not self._recorded(keys):
                 outcome, reason, base, recorded = Outcome.ABSENT, "not recorded", {}, False
         if mark.duration is None and noted and outcome is not Outcome.TIMEOUT:
@@ -212,11 +211,11 @@ class Replay:
         if TREE not in changed or not (outputs := [k for k in self.host.spoken() if k.startswith(("cmd:", "slug:"))]):
             return
         self._unread = {}
-        read = frozenset[str]().union(*(run.keys for run in self._runs.values() if run.outcome is not Outcome.UNREAD))
+        read = [run.keys for run in self._runs.values() if run.outcome is not Outcome.UNREAD]
         left: dict[str, list[Evidence]] = {}
         for key in sorted(outputs):
             item = self.host.state[key]
-            if key not in read and item.outcome is not Outcome.ABSENT:
+            if item.outcome is not Outcome.ABSENT and not any(key in keys for keys in read):
                 if item.outcome is Outcome.OK and item.data.strip():
                     self._unread[key] = _first_line(item)
                 left.setdefault(_PROGRAM.split(key.partition(":")[2], maxsplit=1)[0], []).append(item)
@@ -230,7 +229,7 @@ class Replay:
             if found is not None:
                 reason = f"recorded in another form: {_begins(found)}"
                 self._runs[collector.name] = replace(
-                    run, outcome=Outcome.UNREAD, reason=reason, recorded=True, keys=run.keys | {found.key}
+                    run, outcome=Outcome.UNREAD, reason=reason, recorded=True, keys=frozenset((*run.keys, found.key))
                 )
 
     def _read(self, collector: Collector) -> _Read:

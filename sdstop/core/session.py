@@ -19,11 +19,13 @@ from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.guard import Guard
 from sdstop.core.headline import Headline, headline
 from sdstop.core.history import KEEP, YOUNG, History, Window
+from sdstop.core.known import Known
 from sdstop.core.memory import Memory
 from sdstop.core.pauses import Pauses
 from sdstop.core.policy import NO_POLICY, Policy
 from sdstop.core.replay import Replay
 from sdstop.core.rule import Rule
+from sdstop.core.settling import Settling
 from sdstop.core.slugs import Slugs
 from sdstop.core.snapshot import LARGE, REPLAYED, Snapshot
 from sdstop.core.timeline import Timeline
@@ -118,6 +120,7 @@ class Session:
         self._large = LARGE if origin.live else REPLAYED
         self.at_hand = 0.0 if remember == 0 else AT_HAND
         """Seconds that `history` keeps before the newest window."""
+        self._settling = Settling()
         self._replay, self.history = self._begun()
         self.scouted: Sequence[Episode] = ()
         """Episodes near frames that were shown before the frames up to them were judged; active ones have no `until`,
@@ -130,7 +133,10 @@ class Session:
     def _begun(self) -> tuple[Replay, History]:
         """Return the state before the first frame, also of a further run: counters restart with a node."""
         young = YOUNG + ceil(self.pace)  # rules read all rows of the samples since they judged last
-        return self.new_replay(), History(self._providers, KEEP + self.at_hand, large=self._large, young=young)
+        replay = self.new_replay()
+        if self.timeline.seconds is not None:
+            replay.host.state = Known()
+        return replay, History(self._providers, KEEP + self.at_hand, large=self._large, young=young)
 
     def new_replay(self) -> Replay:
         """Return a replay of frames of this node, before its first one."""
@@ -162,6 +168,7 @@ class Session:
         self.frames_seen += 1
         fed = self._replay.feed(frame)
         self.timeline.append(frame, self._replay.reprints)
+        self._settle(frame)
         shot = self.memory.recalled(fed, self.rules, self._providers)
         self.history.add(shot)
         if frame.quiet and self._head is not None:
@@ -178,6 +185,13 @@ class Session:
         look = self._announced(Look(self._index, window, judgement, lambda: host))
         self.took = time.monotonic() - start
         return look
+
+    def _settle(self, frame: Frame) -> None:
+        """Move evidence of a live node to buffers."""
+        known = self._replay.host.state
+        if isinstance(known, Known):
+            self._settling.add(frame)
+            self._settling.settle(frame.monotonic, known, self.timeline)
 
     def _announced(self, look: Look) -> Look:
         """Make a state the newest one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, TypeVar, cast
 
 from msgspec import Struct, field
@@ -11,6 +12,7 @@ from msgspec.structs import replace
 
 from sdstop.core.columns import Columns
 from sdstop.core.evidence import Defect, Outcome
+from sdstop.core.key_set import KeySets
 from sdstop.core.model import Derivation, Reading, Rows
 
 R = TypeVar("R", bound=Reading)
@@ -158,7 +160,7 @@ class Run(Struct, frozen=True, eq=False):
     duration: float | None = None
     seconds: float | None = None
     tables: Mapping[type[Reading], Rows] = field(default_factory=dict)
-    keys: frozenset[str] = frozenset()
+    keys: AbstractSet[str] = frozenset()
     last: Run | None = None
     recorded: bool = True
     began: float = 0.0
@@ -278,5 +280,5 @@ def _join(family: type[Reading], runs: Sequence[Run], before: Run | None) -> Run
     if before is not None and isinstance(rows, MergedRows) and rows.of(runs):
         return before
     newest = max(runs, key=lambda run: run.started)
-    keys = frozenset[str]().union(*(run.keys for run in runs))
+    keys = KeySets([run.keys for run in runs])
     return replace(newest, tables={family: MergedRows(family, runs)}, keys=keys, memo={})

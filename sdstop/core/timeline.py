@@ -11,7 +11,7 @@ import math
 import zlib
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from threading import Lock
 from typing import Any
 
@@ -23,7 +23,9 @@ from sdstop.core.column_series import ColumnSeries, Reprint
 from sdstop.core.evidence import RAN, Evidence, Frame, RunMark
 from sdstop.core.growing_versions import GrowingVersions
 from sdstop.core.history import KEEP
+from sdstop.core.known import Known
 from sdstop.core.minute import Minute
+from sdstop.core.sheaf import Buffer, Sheaf
 from sdstop.core.versions import Versions
 
 RING_SECONDS = 900.0
@@ -33,7 +35,7 @@ RING_BYTES = 20 << 20
 RING_LOOSE = 4 << 20
 """Size in bytes above which evidence is compacted; short sessions avoid the cost."""
 
-_WORTH_PACKING = 512
+WORTH_PACKING = 512
 """Bytes above which evidence is kept in compact form."""
 _LENGTH = 24
 """Versions in a series: reading one of them reads all."""
@@ -88,7 +90,7 @@ class Timeline:
         """Start without a frame; `seconds` is how long frames are kept (None: all)."""
         self.seconds = seconds
         self.frames: deque[Frame] = deque()
-        self.base: dict[str, Evidence] = {}
+        self.base = Known()
         self.ran: dict[str, RunMark] = {}
         self.minutes: Sequence[Minute] = ()
         """Summaries of minutes, of a recording."""
@@ -124,7 +126,7 @@ class Timeline:
     def read_at(self, index: int, key: str) -> float:
         """Return the Unix time of the frame that brought the evidence of a key that is known at frame `index`."""
         frames = tuple(self.frames)[: index + 1]
-        found = (frame.taken for frame in reversed(frames) if any(item.key == key for item in frame.evidence))
+        found = (frame.taken for frame in reversed(frames) if _some(frame.evidence, {key}))
         return next(found, frames[0].taken)
 
     def append(self, frame: Frame, reprints: Mapping[str, Reprint] | None = None) -> None:
@@ -140,7 +142,7 @@ class Timeline:
         """Return a copy that is unaffected by new frames."""
         with self._lock:
             made = Timeline(self.seconds)
-            made.frames, made.base, made.ran = deque(self.frames), dict(self.base), dict(self.ran)
+            made.frames, made.base, made.ran = deque(self.frames), self.base.copy(), dict(self.ran)
             return made
 
     @property
@@ -168,14 +170,14 @@ class Timeline:
             frame.monotonic - self.frames[0].monotonic > self.seconds or self._bytes > RING_BYTES
         ):
             oldest = self.frames.popleft()
-            self._bytes -= _size(oldest.evidence) + sum([_left(e) for e in oldest.evidence if isinstance(e, _Stored)])
-            self.base.update({e.key: e for e in oldest.evidence})
+            self._bytes -= _size(oldest.evidence) + sum([_left(e) for e in _loose(oldest) if isinstance(e, _Stored)])
+            self.base.update(oldest.evidence)
             self.ran.update(oldest.ran or {})
 
     def recall(self, start: int, stop: int) -> list[Frame]:
         """Return frames start..stop-1; the first one contains all evidence known at that time."""
         still = self.copy()
-        known, ran = still.base, still.ran
+        known, ran = dict(still.base.items()), still.ran
         chosen: list[Frame] = []
         for index, frame in enumerate(still.frames):
             if index >= stop:
@@ -210,24 +212,38 @@ class Timeline:
         between = frames[min(start, then) + 1 : max(start, then) + 1]
         if frames[index].fresh or any(frame.fresh for frame in between):
             return None
-        known, ran = still._state(index)  # noqa: SLF001  # same class
         keys = {item.key for frame in between for item in frame.evidence}
         runs = {name for frame in between for name in frame.ran or {}}
+        known, ran = still._newest(keys, runs, index)  # noqa: SLF001  # same class
         gone = (*(key for key in keys if key not in known), *(RAN + name for name in runs if name not in ran))
         evidence = tuple(self._unpacked(known[key]) for key in keys if key in known)
         marks = None if frames[then].ran is None else {name: ran[name] for name in runs if name in ran}
         return Moved(replace(frames[then], evidence=evidence, ran=marks), gone, self._whole(frames[index]))
 
-    def _state(self, index: int) -> tuple[dict[str, Evidence], dict[str, RunMark]]:
-        """Return the evidence known, and the last runs of collectors, before a frame."""
-        return _after(dict(self.base), dict(self.ran), tuple(self.frames)[:index])
+    def _newest(
+        self, keys: Collection[str], runs: Collection[str], index: int
+    ) -> tuple[Mapping[str, Evidence], Mapping[str, RunMark]]:
+        """Return evidence with some keys, and the last runs of some collectors, as known before a frame."""
+        known, ran, left = dict[str, Evidence](), dict[str, RunMark](), set(keys)
+        for frame in reversed(tuple(self.frames)[:index]):
+            if left:
+                found = _some(frame.evidence, left)
+                known.update(found)
+                left.difference_update(found)
+            for name, mark in (frame.ran or {}).items():
+                if name in runs:
+                    ran.setdefault(name, mark)
+            if frame.fresh or (not left and len(ran) == len(runs)):
+                return known, ran
+        known.update((key, piece) for key in left if (piece := self.base.get(key)) is not None)
+        return known, {**{name: mark for name, mark in self.ran.items() if name in runs}, **ran}
 
     def _whole(self, kept: Frame) -> Frame:
         return replace(kept, evidence=tuple(map(self._unpacked, kept.evidence)))
 
     def _packed(self, item: Evidence, reprint: Reprint | None) -> Evidence:
         """Return evidence as it is kept: in a series of columns, or of texts once these take much memory."""
-        if len(item.data) < _WORTH_PACKING:
+        if len(item.data) < WORTH_PACKING:
             return item
         series = self._growing.get(item.key)
         if reprint is not None and reprint.data is item.data:  # else it was not parsed, as that of a run that hangs
@@ -255,6 +271,20 @@ class Timeline:
         if known is None or known[0] is not item.series or known[1] <= item.version:
             known = self._read[item.key] = item.series, *item.series.reader()
         return Evidence(**_fields(item, known[2](item.version)))
+
+    def sheave(self, number: int, buffers: Sequence[tuple[Buffer, Sequence[Evidence]]], packed: frozenset[int]) -> None:
+        """Keep those pieces of a frame that are in buffers there; `packed` are their places in the frame."""
+        with self._lock:
+            place = self.place(number)
+            if place < len(self.frames) and self.frames[place].number == number:
+                frame = self.frames[place]
+                loose = [(at, piece) for at, piece in enumerate(frame.evidence) if at not in packed]
+                sheaf = Sheaf([buffer for buffer, _ in buffers], loose)
+                self._bytes += sheaf.size - _size(frame.evidence)
+                self.frames[place] = replace(frame, evidence=sheaf)
+            else:
+                for buffer, pieces in buffers:
+                    self.base.adopt(buffer, pieces)
 
 
 class OpenedTimeline(Timeline):
@@ -294,6 +324,12 @@ class OpenedTimeline(Timeline):
         ran.update(chosen[0].ran or {})
         marks = None if chosen[0].ran is None else ran
         return [replace(chosen[0], evidence=tuple(known.values()), ran=marks), *chosen[1:]]
+
+    def _newest(
+        self, keys: Collection[str], runs: Collection[str], index: int
+    ) -> tuple[Mapping[str, Evidence], Mapping[str, RunMark]]:
+        del keys, runs
+        return self._state(index)
 
     def _state(self, index: int) -> tuple[dict[str, Evidence], dict[str, RunMark]]:
         with self._lock:
@@ -373,7 +409,17 @@ class _Stored(Evidence, frozen=True):
 
 def _size(evidence: Iterable[Evidence]) -> int:
     """Return the bytes of evidence; versions of a series have none of their own."""
-    return sum([len(item.data) for item in evidence])
+    return evidence.size if isinstance(evidence, Sheaf) else sum([len(item.data) for item in evidence])
+
+
+def _loose(frame: Frame) -> Iterable[Evidence]:
+    """Return the pieces of a frame that are not in a buffer."""
+    return (piece for _, piece in frame.evidence.loose) if isinstance(frame.evidence, Sheaf) else frame.evidence
+
+
+def _some(evidence: Sequence[Evidence], keys: set[str]) -> dict[str, Evidence]:
+    """Return the pieces with some keys."""
+    return evidence.some(keys) if isinstance(evidence, Sheaf) else {p.key: p for p in evidence if p.key in keys}
 
 
 def _left(item: _Stored) -> int:

@@ -14,9 +14,12 @@ from sdstop.capture.reader import open_recording
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.md.readings import Member
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark
+from sdstop.core.evidence_host import EvidenceHost
+from sdstop.core.known import Known
 from sdstop.core.period import Period
 from sdstop.core.replay import Replay
-from sdstop.core.timeline import OpenedTimeline, Timeline
+from sdstop.core.sheaf import bound
+from sdstop.core.timeline import WORTH_PACKING, OpenedTimeline, Timeline
 from sdstop.readings.rebuild import MDSTAT
 from tests.core.snapshots import snapshot_content
 from tests.days import record
@@ -30,6 +33,15 @@ def _live(frames: Sequence[Frame], _origin: Origin, _path: Path) -> Timeline:
     timeline = Timeline(1000.0)
     for frame in frames:
         timeline.append(frame)
+    return timeline
+
+
+def _settled(frames: Sequence[Frame], origin: Origin, path: Path) -> Timeline:
+    """Make a live timeline of which half of the frames are in buffers."""
+    timeline = _live(frames, origin, path)
+    for frame in frames[::2]:
+        small = {place: item for place, item in enumerate(frame.evidence) if len(item.data) < WORTH_PACKING}
+        timeline.sheave(frame.number, list(bound(list(small.values()))), frozenset(small))
     return timeline
 
 
@@ -86,11 +98,16 @@ def test_a_moved_replay_is_as_one_that_begins_there(mixed: bool, name: str, tmp_
     origin, recorded = opened(name)
     frames = _mixed(recorded) if mixed else list(recorded)
     begun: dict[int, Fresh] = {}
-    for make in (_live, _opened, _stored):
+    for make in (_live, _settled, _opened, _stored):
         timeline = make(frames, origin, tmp_path)
         chance, count = Random(2), len(timeline.frames)
-        replay = Replay(BUILTIN, known=origin.collectors)
-        replay.feed(timeline.recall(0, 1)[0])
+        known = Known() if make is _settled else None
+        replay = Replay(BUILTIN, EvidenceHost(state=known), known=origin.collectors)
+        beginning = timeline.recall(0, 1)[0]
+        replay.feed(beginning)
+        if known is not None:
+            for buffer, pieces in bound(beginning.evidence):
+                known.adopt(buffer, pieces)
         number = timeline.frames[0].number
         for index in (count - 1, 1, *(chance.randrange(1, count) for _ in range(12))):
             case = f"{make.__name__}, from number {number} to index {index}"
@@ -101,8 +118,8 @@ def test_a_moved_replay_is_as_one_that_begins_there(mixed: bool, name: str, tmp_
             expected = begun.get(index)
             if expected is None or (expected.before, expected.frame) != (before, frame):
                 expected = begun[index] = _fresh(before, frame, origin.collectors)
+            assert dict(replay.host.state.items()) == expected.state, case
             assert snapshot_content(then) == expected.first, case
-            assert replay.host.state == expected.state, case
             assert moved.frame.ran == frame.ran, case
             assert snapshot_content(replay.feed(moved.frame)) == expected.second, case
             number = timeline.frames[index].number

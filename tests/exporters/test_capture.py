@@ -85,7 +85,7 @@ def states(frames: Iterable[Frame]) -> list[dict[str, Evidence]]:
     found = []
     for frame in frames:
         host.apply(frame.evidence)
-        found.append(dict(host.state))
+        found.append(dict(host.state.items()))
     return found
 
 

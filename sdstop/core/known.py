@@ -1,0 +1,182 @@
+"""Known evidence of a live node: the newest version of each piece, by key; what stays as it is moves to buffers."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+
+from sdstop.core.evidence import Evidence
+from sdstop.core.hash_places import NONE, HashPlaces
+from sdstop.core.sheaf import Buffer, Sheaf
+
+_OWN = -1
+"""Instead of the number of a buffer: the piece has changed since it was in one, and stays an object."""
+_FEWEST = 4
+"""Pieces of a buffer for each valid one, above which the valid ones become objects."""
+
+
+class Known:
+    """Newest version of each piece of evidence, by key. One thread changes it while others read.
+
+    Where a piece is asked for that is in a buffer, all pieces of the buffer are made, and kept until the next `settle`.
+    If the buffer is asked for again before the one after that, the pieces that were asked for become objects.
+    """
+
+    __slots__ = ("_asked", "_buffers", "_is_loose", "_lent", "_lent_before", "_live", "_own", "_places", "_where")
+
+    def __init__(self, pieces: Iterable[Evidence] = ()) -> None:
+        """Start with pieces as objects."""
+        self._own: dict[str, Evidence] = {piece.key: piece for piece in pieces}
+        self._places = HashPlaces()
+        self._where = array("i")
+        """Number of the buffer of a piece that is or was in one, by place of its key's hash; or _OWN."""
+        self._buffers: list[Buffer | None] = []
+        self._live: list[int] = []
+        """How many pieces of a buffer are valid."""
+        self._is_loose = False
+        """Whether the table of objects has room of those that moved."""
+        self._lent: dict[int, dict[str, Evidence]] = {}
+        self._lent_before: frozenset[int] = frozenset()
+        self._asked: set[str] = set()
+
+    def __len__(self) -> int:
+        return len(self._own) + sum(self._live)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def keys(self) -> set[str]:
+        """Return all keys."""
+        return {piece.key for piece in self.values()}
+
+    def __contains__(self, key: str) -> bool:
+        return self.get(key) is not None
+
+    def __getitem__(self, key: str) -> Evidence:
+        piece = self.get(key)
+        if piece is None:
+            raise KeyError(key)
+        return piece
+
+    def get(self, key: str) -> Evidence | None:
+        """Return a piece, None without it."""
+        piece = self._own.get(key)
+        if piece is None and self._buffers:
+            number = self._number(hash(key))
+            if number != _OWN:
+                self._asked.add(key)
+                piece = self._pieces(number).get(key)
+            return piece or self._own.get(key)  # another thread may just have taken it out of the buffer
+        return piece
+
+    def __setitem__(self, key: str, piece: Evidence) -> None:
+        self._own[key] = piece
+        if self._buffers:
+            self._take_out(hash(key), key)
+
+    def pop(self, key: str) -> Evidence | None:
+        """Remove a piece and return it, None without it."""
+        piece = self.get(key)
+        if piece is not None:
+            self[key] = piece
+            del self._own[key]
+        return piece
+
+    def update(self, pieces: Iterable[Evidence]) -> None:
+        """Take further versions; a sheaf is not unpacked."""
+        if not isinstance(pieces, Sheaf):
+            for piece in pieces:
+                self[piece.key] = piece
+            return
+        for buffer in pieces.buffers:
+            some = list(buffer.pieces())
+            for piece in some:
+                self[piece.key] = piece
+            self.adopt(buffer, some)
+        self.update(piece for _, piece in pieces.loose)
+
+    def adopt(self, buffer: Buffer, pieces: Sequence[Evidence]) -> None:
+        """Hold those pieces in a buffer that are still valid and did not change before when they were in one."""
+        number, live = len(self._buffers), 0
+        self._buffers.append(buffer)
+        self._live.append(0)
+        for piece in pieces:
+            key = piece.key
+            if self._own.get(key) is not piece:
+                continue
+            hashed = hash(key)
+            if self._places.find(hashed) != NONE:  # it is restless, or has the hash of another key
+                continue
+            self._where.append(number)
+            self._places.add(hashed)
+            del self._own[key]  # only now: another thread may ask for it
+            live += 1
+        self._live[number] = live
+        if not live:
+            self._buffers[number] = None
+        self._is_loose = True
+
+    def settle(self) -> None:
+        """Let go of pieces made of buffers; those that are always in use, or the last valid ones, become objects."""
+        asked, self._asked = self._asked, set()
+        for key in asked:
+            number = self._number(hash(key))
+            if number in self._lent_before and (piece := self.get(key)) is not None:
+                self[key] = piece
+        for number, buffer in enumerate(self._buffers):
+            if buffer is not None and self._live[number] * _FEWEST < len(buffer):
+                self._give_up(number)
+        self._asked.clear()
+        self._lent_before, self._lent = frozenset(self._lent), {}
+        if self._is_loose:  # a dict does not become smaller
+            self._own, self._is_loose = {**self._own}, False
+
+    def values(self) -> Iterator[Evidence]:
+        """Yield all pieces; those in buffers are made and not kept."""
+        yield from tuple(self._own.values())
+        for number, buffer in enumerate(tuple(self._buffers)):
+            if buffer is not None:
+                yield from (piece for piece in buffer.pieces() if self._holds(number, piece.key))
+
+    def items(self) -> Iterator[tuple[str, Evidence]]:
+        """Yield all keys and pieces."""
+        return ((piece.key, piece) for piece in self.values())
+
+    def copy(self) -> Known:
+        """Return a copy that is unaffected by changes."""
+        made = Known()
+        made._own, made._places, made._where = self._own.copy(), self._places.copy(), self._where[:]
+        made._buffers, made._live = self._buffers.copy(), self._live.copy()
+        return made
+
+    def _number(self, hashed: int) -> int:
+        place = self._places.find(hashed)
+        return _OWN if place == NONE else self._where[place]
+
+    def _holds(self, number: int, key: str) -> bool:
+        return key not in self._own and self._number(hash(key)) == number
+
+    def _pieces(self, number: int) -> dict[str, Evidence]:
+        """Return the pieces of a buffer."""
+        pieces = self._lent.get(number)
+        if pieces is None:
+            buffer = self._buffers[number]
+            pieces = {} if buffer is None else {piece.key: piece for piece in buffer.pieces()}
+            self._lent[number] = pieces
+        return pieces
+
+    def _take_out(self, hashed: int, key: str) -> None:
+        """Note that a piece is not in a buffer any more."""
+        place = self._places.find(hashed)
+        if place == NONE or (number := self._where[place]) == _OWN or key not in self._pieces(number):
+            return
+        self._where[place] = _OWN
+        self._live[number] -= 1
+        if not self._live[number]:
+            self._buffers[number] = None
+
+    def _give_up(self, number: int) -> None:
+        for key, piece in self._pieces(number).items():
+            if self._holds(number, key):
+                self[key] = piece
+        self._buffers[number] = None

@@ -1,0 +1,128 @@
+"""Known evidence: a table that looks like a dict, whatever has moved to buffers."""
+
+import random
+
+import pytest
+
+from sdstop.core import known as known_module
+from sdstop.core import sheaf as sheaf_module
+from sdstop.core.evidence import Evidence
+from sdstop.core.known import Known
+from sdstop.core.sheaf import Sheaf, bound
+
+
+def piece(name: str, said: int = 0) -> Evidence:
+    return Evidence(f"/sys/{name}", data=b"%d\n" % said, monotonic=said / 3)
+
+
+def moved(known: Known, pieces: list[Evidence]) -> None:
+    for buffer, some in bound(pieces):
+        known.adopt(buffer, some)
+
+
+def same(known: Known, model: dict[str, Evidence], asked: list[str]) -> bool:
+    assert {key: known.get(key) for key in asked} == {key: model.get(key) for key in asked}
+    assert dict(known.items()) == model
+    assert len(known) == len(model)
+    assert all((key in known) is (key in model) for key in asked)
+    assert sorted(known) == sorted(model)
+    return True
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_it_is_a_dict_whatever_moves(seed: int) -> None:
+    dice = random.Random(seed)
+    names = [f"n{number}" for number in range(1500)]
+    asked = [f"/sys/{name}" for name in (*names[::40], "not/there")]
+    known, model, number = Known(), dict[str, Evidence](), 0
+    copies: list[tuple[Known, dict[str, Evidence]]] = []
+    for _ in range(25):
+        some = [piece(name, number := number + 1) for name in dice.sample(names, dice.choice((3, 40, 700)))]
+        step = dice.randrange(6)
+        if step == 0:
+            known.update(Sheaf([buffer for buffer, _ in bound(some[1:])], [(0, some[0])]))
+        else:
+            known.update(some)
+        model.update({each.key: each for each in some})
+        if step == 1:
+            for each in some[:9]:
+                assert known.pop(each.key) == model.pop(each.key)
+                assert known.pop(each.key) is None
+        if step in {2, 3}:
+            moved(known, [each for each in some if dice.random() < 0.9])
+        if step == 4:
+            known.settle()
+        if step == 5:
+            copies.append((known.copy(), dict(model)))
+        assert same(known, model, asked)
+    assert all(same(*each, asked) for each in copies)
+
+
+def test_pieces_move_and_become_objects_again_when_asked_for() -> None:
+    pieces = [piece(f"n{number}", number) for number in range(1000)]
+    known = Known(pieces)
+    moved(known, pieces)
+    assert known["/sys/n7"] == pieces[7]
+    assert known["/sys/n7"] is not pieces[7]
+    with pytest.raises(KeyError):
+        known["/sys/none"]
+
+
+def test_a_piece_that_changed_since_does_not_move_again() -> None:
+    first = [piece(f"n{number}") for number in range(300)]
+    known = Known(first)
+    moved(known, first)
+    second = piece("n7", 1)
+    known[second.key] = second
+    moved(known, [second])
+    assert known[second.key] is second
+
+
+def test_an_older_version_does_not_move() -> None:
+    old, new = piece("n1"), piece("n1", 1)
+    known = Known([old])
+    known[new.key] = new
+    moved(known, [old])
+    assert known[new.key] is new
+
+
+def test_a_piece_in_use_all_the_time_becomes_an_object() -> None:
+    pieces = [piece(f"n{number}", number) for number in range(300)]
+    known = Known(pieces)
+    moved(known, pieces)
+    known.settle()
+    lent = known["/sys/n1"]
+    known.settle()
+    assert known["/sys/n1"] is not lent
+    known.settle()
+    kept = known["/sys/n1"]
+    known.settle()
+    assert known["/sys/n1"] is kept
+    other = known["/sys/n2"]
+    known.settle()
+    assert known["/sys/n2"] is not other
+    assert dict(known.items()) == {each.key: each for each in pieces}
+
+
+def test_the_last_valid_pieces_of_a_buffer_become_objects() -> None:
+    pieces = [piece(f"n{number}", number) for number in range(300)]
+    known = Known(pieces)
+    moved(known, pieces)
+    known.update(piece(f"n{number}", number + 1000) for number in range(299))
+    known.settle()
+    last = known["/sys/n299"]
+    known.settle()
+    assert known["/sys/n299"] is last
+
+
+def test_keys_of_equal_hashes_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (known_module, sheaf_module):
+        monkeypatch.setattr(module, "hash", lambda _: 5, raising=False)
+    one, other, never = piece("one"), piece("other"), piece("never")
+    known = Known([one, other])
+    moved(known, [one, other])
+    assert (known.get(one.key), known.get(other.key), known.get(never.key)) == (one, other, None)
+    known[never.key] = never
+    assert (known.get(one.key), known.get(other.key), known.get(never.key)) == (one, other, never)
+    assert dict(known.items()) == {each.key: each for each in (one, other, never)}
+    assert len(known) == 3

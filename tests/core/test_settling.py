@@ -1,0 +1,77 @@
+"""Evidence of a live node moves to buffers, and nothing that is read or judged shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+from msgspec.structs import replace
+
+from sdstop.collectors import BUILTIN
+from sdstop.core import settling
+from sdstop.core.evidence import Evidence, Frame, Origin
+from sdstop.core.known import Known
+from sdstop.core.session import Session
+from sdstop.core.sheaf import Sheaf
+from sdstop.rules import RULES
+from tests.fixtures import opened
+
+
+def _frames(count: int) -> Iterator[Frame]:
+    """Yield frames of a node that goes on after its capture, with an attribute that changes now and then."""
+    _, recorded = opened("clone-convoy")
+    for number in range(count):
+        frame = recorded[min(number, len(recorded) - 1)]
+        later = max(number - len(recorded) + 1, 0)
+        items: Sequence[Evidence] = frame.evidence
+        if number % 7 == 3:
+            items = (*items, Evidence("/sys/block/sda/queue/nr_requests", data=b"%d\n" % (64 + number)))
+        yield replace(
+            frame, number=number + 1, taken=frame.taken + later, monotonic=frame.monotonic + later, evidence=items
+        )
+
+
+def _session(seconds: float) -> Session:
+    return Session(Origin("node", live=True), BUILTIN, RULES, remember=seconds)
+
+
+@pytest.mark.parametrize("seconds", [0.0, 40.0, 900.0])
+def test_what_moved_is_read_and_judged_as_before(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    moving = _session(seconds)
+    frames = list(_frames(100))
+    looks = [moving.feed(frame) for frame in frames]
+    known = moving._replay.host.state
+    assert isinstance(known, Known)
+    assert len(known._own) < len(known) / 2
+
+    monkeypatch.setattr(settling, "MANY", 1 << 30)
+    staying = _session(seconds)
+    for frame, look in zip(frames, looks, strict=True):
+        other = staying.feed(frame)
+        assert look.judgement == other.judgement
+        assert look.now.runs.keys() == other.now.runs.keys()
+    assert dict(known.items()) == dict(staying._replay.host.state.items())
+    count = len(staying.timeline.frames)
+    assert [frame.number for frame in moving.timeline.frames] == [frame.number for frame in staying.timeline.frames]
+    for index in {0, count // 2, count - 1}:
+        mine, theirs = moving.timeline.recall(index, count), staying.timeline.recall(index, count)
+        assert {item.key: item for item in mine[0].evidence} == {item.key: item for item in theirs[0].evidence}
+        assert [tuple(frame.evidence) for frame in mine[1:]] == [tuple(frame.evidence) for frame in theirs[1:]]
+        for key in ("/sys/block/sda/queue/nr_requests", "/sys/block/sda/size", "/proc/diskstats", "/none"):
+            assert moving.timeline.read_at(index, key) == staying.timeline.read_at(index, key)
+
+
+def test_frames_of_the_ring_are_in_buffers_until_they_are_dropped() -> None:
+    session = _session(60.0)
+    frames = list(_frames(140))
+    for frame in frames[:45]:
+        session.feed(frame)
+    first = session.timeline.frames[0].evidence
+    assert isinstance(first, Sheaf)
+    assert tuple(session.timeline.frame(0).evidence) == tuple(frames[0].evidence)
+    assert first.size < sum(len(item.data) for item in frames[0].evidence)
+    for frame in frames[45:]:
+        session.feed(frame)
+    assert not any(isinstance(frame.evidence, Sheaf) for frame in session.timeline.frames)
+    base = session.timeline.base
+    assert len(base._own) < len(base) / 2
