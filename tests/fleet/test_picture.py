@@ -197,6 +197,7 @@ def test_labels_of_questions_exist() -> None:
     asker = Asker()
     watcher = FleetWatcher(asker)
     watcher.refresh()
+    assert sum(bool(re.search(r"\bsdstop_\w+\{[^}]", text)) for text in asker.asked) > 5
     for text in asker.asked:
         for metric, condition in re.findall(r"\b(sdstop_\w+)\{([^}]*)\}", text):
             labels = set(re.findall(r"(\w+)(?:=~|!~|!=|=)\"", condition)) - {"job", "instance"}

@@ -34,6 +34,7 @@ def array(look: Look) -> Array:
 
 
 def test_degraded_is_said_exactly_while_it_is(looks: Sequence[Look]) -> None:
+    assert {bool(array(look).degraded) for look in looks} == {False, True}
     for look in looks:
         finding = said(look, "array-degraded")
         assert (finding is not None) == bool(array(look).degraded)

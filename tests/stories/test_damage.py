@@ -247,6 +247,7 @@ def test_what_is_gone_without_a_trace_is_named(name: str) -> None:
     frames = Retention(BUILTIN).frames(opened(name)[1])
     whole = story_of(name, frames)
     cited = {cite.key for episode in whole.episodes() for cite in episode.finding.evidence}
+    assert cited
     for key in sorted(cited):
         session = story_of(name, changed(frames, key, lambda _: None))
         said = session.headline()
@@ -280,6 +281,7 @@ def test_what_is_cited_and_not_understood_is_unknown(name: str, kind: str) -> No
         cite.key for episode in story(name).session.episodes() if episode.until is None
         for cite in episode.finding.evidence
     }  # fmt: skip
+    assert cited
     for key in sorted(cited):
         session = story_of(name, changed(frames, key, lambda item: item.holding(change(item.data))))
         assert [view for view, good in views(session) if good] == [], key

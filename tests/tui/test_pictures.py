@@ -199,7 +199,9 @@ async def test_a_path_names_the_disk_that_is_accused_and_the_fullest_stage() -> 
 @pytest.mark.parametrize("name", ["clone-convoy", "aoe-flashcache", "draid-one-dimm", "scaleio-tight"])
 async def test_no_name_of_a_measured_number_is_cut(name: str, size: tuple[int, int]) -> None:
     async with screen(story(name).session, size) as shown:
-        for line in panes(shown)["measured"][3][1:]:
+        measured = panes(shown)["measured"][3][1:]
+        assert measured
+        for line in measured:
             assert "…" not in line[:40], line
 
 
