@@ -52,8 +52,7 @@ def sent(number: int, evidence: list[Evidence], ran: tuple[Collector, ...]) -> S
 def carried(frame: Sent, assembly: FrameAssembly) -> Frame:
     """Return a frame after it went over the wire. Raises ValueError if it does not come out."""
     for packet in packets(frame):
-        arrived = assembly.add(packet)
-        if arrived is not None:
+        for arrived in assembly.add(packet):
             return arrived
     raise ValueError("a frame has no end")
 

@@ -33,7 +33,7 @@ from sdstop.exporters.web.notifier import Notifier
 TEXTFILE_SECONDS = 15.0
 """Interval in seconds at which the textfile is written."""
 INTERRUPTED = 130
-_SOON, _SELDOM = 1.0, 2.0
+_SOON, _SELDOM = 1.0, 5.0
 """Seconds between ticks. Connections time out after 10 s and more."""
 _BACKLOG = 512
 """Listen backlog: connections that the kernel queues while the loop is busy."""

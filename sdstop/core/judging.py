@@ -44,6 +44,8 @@ class Judging(Generic[T]):
         self._done: list[T] = []
         self._began: float | None = None
         self._ended = False
+        self._signed = False
+        """Whether the descriptor is readable."""
         self._changed = threading.Condition()
         self._sign = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH))
@@ -73,8 +75,9 @@ class Judging(Generic[T]):
         """Return the results since the last call, oldest first. Never waits."""
         with self._changed:
             done, self._done = self._done, []
-            if done:
+            if self._signed:
                 os.eventfd_read(self._sign)
+                self._signed = False
         return done
 
     @property
@@ -108,8 +111,10 @@ class Judging(Generic[T]):
             with self._changed:
                 self._began = None
                 self._done += results
-                if results and len(self._done) == len(results):
+                # A quiet frame shows nothing new: its result comes with that of the frame that follows it.
+                if self._done and not self._signed and not (frame.quiet and (self._past or self._waiting)):
                     os.eventfd_write(self._sign, 1)
+                    self._signed = True
 
     def _next(self) -> Frame:
         """Return the next frame, late ones merged into it."""

@@ -140,9 +140,7 @@ class Sampler:
             if not packet:
                 self._lose()
                 break
-            frame = self._assembly.add(packet)
-            if frame is not None:
-                frames.append(frame)
+            frames += self._assembly.add(packet)
             if self._assembly.began:
                 self._assembly.began = False
                 if self._interval != self._asked:

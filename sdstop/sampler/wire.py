@@ -1,9 +1,9 @@
 """Wire format: frames sent from the worker to its parent, over a socket that preserves packet boundaries.
 
 A packet starts with a letter. `H` (process number): a worker starts, and all data before are void, even a partial
-frame of a killed worker. `P` and `B`: a part of a batch of evidence, and its last part; `E`: the end of a frame.
-`N` (text): a note. To the worker: `R`: read all now; `I` (a double): the interval;
-`W` (a byte): whether the node may rest.
+frame of a killed worker. `F`: whole frames, as many as fit. `P` and `B`: a part of a batch of evidence of a larger one,
+and its last part; `E`: the end of such a frame. `N` (text): a note. To the worker: `R`: read all now; `I` (a double):
+the interval; `W` (a byte): whether the node may rest.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from __future__ import annotations
 import marshal
 import socket
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from msgspec import Struct, field
 
@@ -25,7 +26,11 @@ BATCH = 1000
 RESCAN = b"R"
 """Request to read all now."""
 
-_ROOM = PACKET - 1
+_MANY = 250
+"""Pieces of evidence above which a frame is never in one packet: each takes a hundred bytes beside its data."""
+_OVERHEAD = 16
+"""Bytes around a frame in a packet of several, at most."""
+_ROOM = PACKET - 1 - _OVERHEAD
 _OUTCOMES = tuple(Outcome)
 _NUMBERS = {outcome: number for number, outcome in enumerate(_OUTCOMES)}
 
@@ -60,21 +65,53 @@ def rest(*, allowed: bool) -> bytes:
     return b"W" + bytes((allowed,))
 
 
-def packets(frame: Sent) -> Iterator[bytes]:
-    """Yield a frame as packets; batches of evidence avoid several copies of a large first frame in memory."""
-    taken, monotonic, evidence, ran, quiet = frame
+def packets(*frames: Sent) -> Iterator[bytes]:
+    """Yield frames as packets: small ones together, so that the parent wakes once for all of them.
+
+    Larger frames have batches of evidence, which avoid several copies of a large first frame in memory.
+    """
+    together: list[bytes] = []
+    room = _ROOM
+    for frame in frames:
+        whole = marshal.dumps((_rows(frame[2]), _end(frame))) if _may_fit(frame[2]) else b""
+        size = len(whole) + _OVERHEAD
+        if together and (not whole or size > room):
+            yield b"F" + marshal.dumps(together)
+            together, room = [], _ROOM
+        if whole and size <= room:
+            together.append(whole)
+            room -= size
+        else:
+            yield from _parts(frame)
+    if together:
+        yield b"F" + marshal.dumps(together)
+
+
+def _may_fit(evidence: Sequence[Evidence]) -> bool:
+    return len(evidence) <= _MANY and sum(len(each.data) for each in evidence) <= _ROOM
+
+
+def _parts(frame: Sent) -> Iterator[bytes]:
+    evidence = frame[2]
     for at in range(0, len(evidence), BATCH):
-        rows = [
-            (e.key, _NUMBERS[e.outcome], e.data, e.detail, e.taken, e.monotonic, e.duration, e.stderr, e.exit)
-            for e in evidence[at : at + BATCH]
-        ]
-        batch = marshal.dumps(rows)
+        batch = marshal.dumps(_rows(evidence[at : at + BATCH]))
         last = (len(batch) - 1) // _ROOM * _ROOM
         for start in range(0, last, _ROOM):
             yield b"P" + batch[start : start + _ROOM]
         yield b"B" + batch[last:]
-    marks = [(name, mark.started, mark.duration) for name, mark in ran.items()]
-    yield b"E" + marshal.dumps((taken, monotonic, marks, quiet))
+    yield b"E" + marshal.dumps(_end(frame))
+
+
+def _rows(evidence: Sequence[Evidence]) -> list[tuple[Any, ...]]:
+    return [
+        (e.key, _NUMBERS[e.outcome], e.data, e.detail, e.taken, e.monotonic, e.duration, e.stderr, e.exit)
+        for e in evidence
+    ]
+
+
+def _end(frame: Sent) -> tuple[Any, ...]:
+    taken, monotonic, _, ran, quiet = frame
+    return taken, monotonic, [(name, mark.started, mark.duration) for name, mark in ran.items()], quiet
 
 
 class FrameAssembly(Struct):
@@ -91,31 +128,39 @@ class FrameAssembly(Struct):
     _parts: list[bytes] = field(default_factory=list)
     _evidence: list[Evidence] = field(default_factory=list)
 
-    def add(self, packet: bytes) -> Frame | None:
-        """Add a packet; return the frame that it completes, else None."""
+    def add(self, packet: bytes) -> list[Frame]:
+        """Add a packet; return the frames that it completes, oldest first."""
         kind, rest = packet[:1], packet[1:]
+        if kind == b"F":
+            return [self._whole(data) for data in marshal.loads(rest)]  # noqa: S302  # written by sdstop's child process
         if kind == b"P":
             self._parts.append(rest)
         elif kind == b"B":
             batch, self._parts = b"".join((*self._parts, rest)), []
-            rows = marshal.loads(batch)  # noqa: S302  # written by sdstop's child process
-            same: dict[bytes, bytes] = {}  # thousands of small files are identical
-            self._evidence += [
-                Evidence(key, _OUTCOMES[outcome], same.setdefault(data, data), *rest)
-                for key, outcome, data, *rest in rows
-            ]
+            self._take(marshal.loads(batch))  # noqa: S302
         elif kind == b"E":
-            return self._complete(rest)
+            return [self._complete(marshal.loads(rest))]  # noqa: S302
         elif kind == b"H":
             self._parts, self._evidence = [], []
             self.worker = int(rest)
             self.began = True
         elif kind == b"N":
             self.note = rest.decode("utf-8", "replace")
-        return None
+        return []
 
-    def _complete(self, end: bytes) -> Frame:
-        taken, monotonic, marks, quiet = marshal.loads(end)  # noqa: S302
+    def _whole(self, data: bytes) -> Frame:
+        rows, end = marshal.loads(data)  # noqa: S302
+        self._take(rows)
+        return self._complete(end)
+
+    def _take(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        same: dict[bytes, bytes] = {}  # thousands of small files are identical
+        self._evidence += [
+            Evidence(key, _OUTCOMES[outcome], same.setdefault(data, data), *rest) for key, outcome, data, *rest in rows
+        ]
+
+    def _complete(self, end: tuple[Any, ...]) -> Frame:
+        taken, monotonic, marks, quiet = end
         evidence, self._evidence = tuple(self._evidence), []
         self.trouble = ""
         self.number += 1

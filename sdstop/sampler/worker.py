@@ -139,11 +139,16 @@ def run_worker(task: WorkerConfig, host: Host, connection: socket.socket, at_lei
 
 
 def _sender(connection: socket.socket) -> Callable[[Sent], None]:
-    frames = count(1)
+    """Return what sends frames; those of watches wait for the judged one behind them, in one packet with it."""
+    frames, held = count(1), list[Sent]()
 
     def send(frame: Sent) -> None:
-        for packet in wire.packets(frame):
+        held.append(frame)
+        if frame[4]:
+            return
+        for packet in wire.packets(*held):
             connection.send(packet)
+        held.clear()
         is_large = len(frame[2]) >= wire.BATCH
         if is_large:
             gc.collect()  # garbage of a round of many files holds what else is freed; the parent's objects are frozen
@@ -151,6 +156,7 @@ def _sender(connection: socket.socket) -> Callable[[Sent], None]:
             return_free_blocks()
 
     return send
+
 
 
 def _obey(scheduler: Scheduler, request: bytes) -> None:

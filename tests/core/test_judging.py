@@ -166,6 +166,32 @@ def test_samples_of_a_node_at_rest_arrive_together_and_none_is_late() -> None:
         judging.close()
 
 
+def test_results_of_quiet_frames_come_with_that_of_the_next() -> None:
+    """A node at rest wakes the thread that serves once for each round."""
+    gate = threading.Event()
+    signs = []
+
+    def feed(frame: Frame) -> int:
+        gate.wait(60)
+        signs.append(bool(select.select([judging], [], [], 0)[0]))
+        return frame.number
+
+    judging = Judging(feed, Guard(), interval=1000.0)
+    try:
+        judging.put([*(replace(frame(n, n), quiet=True) for n in (1, 2, 3)), frame(4, 4)])
+        gate.set()
+        assert select.select([judging], [], [], 60)[0]
+        until(lambda: not judging.busy)
+        assert signs == [False] * 4
+        assert judging.take() == [1, 2, 3, 4]
+        assert not select.select([judging], [], [], 0)[0]
+        judging.put([replace(frame(5, 5), quiet=True)])  # nothing follows: its result is not held back
+        assert select.select([judging], [], [], 60)[0]
+        assert judging.take() == [5]
+    finally:
+        judging.close()
+
+
 def test_frames_from_before_are_all_in_the_first_window_and_none_is_late() -> None:
     """A dashboard that attaches to an exporter gets its window at once."""
     frames = opened("hot-member")[1]

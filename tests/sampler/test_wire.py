@@ -33,9 +33,9 @@ class TestWire:
     )
     def test_frames_come_as_they_went(self, frames: list[Sent]) -> None:
         assembly = wire.FrameAssembly()
-        packets = [packet for frame in frames for packet in wire.packets(frame)]
+        packets = list(wire.packets(*frames))
         assert all(len(packet) <= wire.PACKET for packet in packets)
-        arrived = [frame for packet in packets if (frame := assembly.add(packet)) is not None]
+        arrived = [frame for packet in packets for frame in assembly.add(packet)]
         assert arrived == [Frame(n, t, m, tuple(e), r, quiet=q) for n, (t, m, e, r, q) in enumerate(frames, 1)]
 
     @given(st.lists(EVIDENCE, min_size=1), st.lists(EVIDENCE), st.data())
@@ -43,17 +43,31 @@ class TestWire:
         self, lost: list[Evidence], kept: list[Evidence], data: st.DataObject
     ) -> None:
         assembly = wire.FrameAssembly()
-        packets = list(wire.packets((1.0, 1.0, lost, {}, False)))
+        padded = [*lost, Evidence("/large", data=b"x" * 3 * wire.PACKET)]
+        packets = list(wire.packets((1.0, 1.0, padded, {}, False)))
         for packet in packets[: data.draw(st.integers(0, len(packets) - 1))]:
-            assert assembly.add(packet) is None
+            assert not assembly.add(packet)
         assembly.add(wire.hello(7))
-        arrived = [assembly.add(packet) for packet in wire.packets((2.0, 2.0, kept, {}, True))][-1]
-        assert arrived == Frame(1, 2.0, 2.0, tuple(kept), {}, quiet=True)
+        arrived = [frame for packet in wire.packets((2.0, 2.0, kept, {}, True)) for frame in assembly.add(packet)]
+        assert arrived == [Frame(1, 2.0, 2.0, tuple(kept), {}, quiet=True)]
         assert assembly.worker == 7
 
     def test_a_large_first_frame_comes_whole(self) -> None:
         evidence = [Evidence(f"/{number}", data=b"x" * 50) for number in range(3 * wire.BATCH + 1)]
         assembly = wire.FrameAssembly()
         arrived = [assembly.add(packet) for packet in wire.packets((1.0, 1.0, evidence, {}, False))]
-        assert arrived[:-1] == [None] * (len(arrived) - 1)
-        assert arrived[-1] == Frame(1, 1.0, 1.0, tuple(evidence), {})
+        assert arrived[:-1] == [[]] * (len(arrived) - 1)
+        assert arrived[-1] == [Frame(1, 1.0, 1.0, tuple(evidence), {})]
+
+    def test_small_frames_share_a_packet(self) -> None:
+        def frame(number: int, size: int) -> Sent:
+            return float(number), float(number), [Evidence("/proc/diskstats", data=b"x" * size)], {}, number < 5
+
+        watches = [frame(number, 600) for number in range(6)]
+        assert len(list(wire.packets(*watches))) == 1
+        nearly = [frame(number, wire.PACKET - 200) for number in range(3)]
+        assert len(list(wire.packets(*nearly))) == 3
+        mixed = [frame(0, 9), frame(1, 2 * wire.PACKET), frame(2, 9)]
+        packets, assembly = list(wire.packets(*mixed)), wire.FrameAssembly()
+        assert [packet[:1] for packet in packets] == [b"F", b"P", b"P", b"B", b"E", b"F"]
+        assert [f.number for packet in packets for f in assembly.add(packet)] == [1, 2, 3]
