@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from msgspec import Struct, field
@@ -13,7 +13,7 @@ from sdstop.core.evidence import Cite, Evidence, readable
 from sdstop.core.excerpt import EXCERPT, beginning, json_excerpt, text_excerpt
 from sdstop.core.families import Providers
 from sdstop.core.model import Reading, Rows
-from sdstop.core.snapshot import LARGE, Run, Snapshot, age, is_derived, settle
+from sdstop.core.snapshot import LARGE, Run, Snapshot, age, is_derived, replaced, settle
 from sdstop.core.topology import Topologies, Topology
 
 R = TypeVar("R", bound=Reading)
@@ -305,6 +305,8 @@ class History:
         self._large = large
         self._young = young
         self._ring: deque[Snapshot] = deque()
+        self._replaced: deque[Sequence[str]] = deque(maxlen=max(young, FEWEST))
+        """The collectors whose run in a snapshot is another one in the next, of the newest snapshots but one."""
         self._packed: dict[str, Sequence[tuple[Rows, Columns]]] = {}
         self.topologies = Topologies() if topologies is None else topologies.copy()
         self._distinct = DistinctRuns(young)
@@ -318,18 +320,19 @@ class History:
             self._ring.popleft()
         self._distinct.forget(self._ring[0].number)
         if len(self._ring) > 1:
-            settle(self._ring[-2], shot)
+            self._replaced.append(replaced(self._ring[-2], shot))
+            settle(self._ring[-2], self._replaced[-1])
         if len(self._ring) > self._young:
-            self._age(self._ring[-1 - self._young], self._ring[-self._young])
+            self._age(self._ring[-1 - self._young], self._ring[-self._young], self._replaced[-self._young])
         if len(self._ring) > FEWEST:
-            for name, run in self._ring[-1 - FEWEST].runs.items():
-                if _BRIEF in run.memo and self._ring[-FEWEST].runs.get(name) is not run:
-                    run.memo.pop(_BRIEF, None)
+            for name in self._replaced[-FEWEST]:
+                self._ring[-1 - FEWEST].runs[name].memo.pop(_BRIEF, None)
 
     def still(self) -> History:
         """Return a copy with the current snapshots."""
         copied = History(self._providers, self._keep, self.past, self._large)
         copied._ring.extend(self._ring)
+        copied._replaced.extend(self._replaced)
         return copied
 
     def elsewhere(self, keep: float, topologies: Topologies) -> History:
@@ -339,10 +342,10 @@ class History:
         """
         return History(self._providers, keep, self.past, self._large, topologies)
 
-    def _age(self, old: Snapshot, newer: Snapshot) -> None:
-        for name, run in old.runs.items():
-            if newer.runs.get(name, run) is not run:
-                self._packed[name] = age(run, newer.runs[name], self._packed.get(name, ()), self._large)
+    def _age(self, old: Snapshot, newer: Snapshot, names: Iterable[str]) -> None:
+        for name in names:
+            if name in newer.runs:
+                self._packed[name] = age(old.runs[name], newer.runs[name], self._packed.get(name, ()), self._large)
 
     def window(self, evidence: Callable[[str], Evidence | None]) -> Window | None:
         """Return all snapshots as one window, or None if there are none."""

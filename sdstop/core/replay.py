@@ -54,7 +54,7 @@ class Replay:
         self._guard = guard or Guard()
         self._live = {collector.name for collector in collectors if collector.is_live}
         self._runs: dict[str, Run] = {}
-        self._families: Mapping[type[Reading], Run] = {}
+        self._shown: Snapshot | None = None
         self._changed: set[str] = set()
         """Collectors whose evidence has changed since their last run."""
         self.reprints: dict[str, Reprint] = {}
@@ -68,33 +68,37 @@ class Replay:
         """Apply the evidence of a frame, run the collectors that ran, and return the state of the node at that time."""
         partial = {key: self.host.state.get(key) for parts in self._parts.values() for key in parts}
         changed = self.host.apply(frame.evidence)
+        recorded = frame.ran if frame.ran is not None and not self._younger else None
         for collector in self.collectors:
-            before = self._runs.get(collector.name)
+            name = collector.name
+            before = self._runs.get(name)
+            if recorded is not None and name not in recorded:  # nearly all, of a frame of a few sources
+                if before is not None and name not in self._changed and self._concerns(before, changed, partial.get):
+                    self._changed.add(name)  # until it runs: another source has read the same evidence
+                continue
             concerned = before is None or not before.keys.isdisjoint(changed)
-            if concerned and before is not None and frame.ran is not None and collector.name not in self._younger:
+            if concerned and before is not None and frame.ran is not None and name not in self._younger:
                 concerned = self._concerns(before, changed, partial.get)  # else a change is the only sign of a run
             if collector.name in self._changed:
                 concerned = True
             elif concerned and before is not None:
                 self._changed.add(collector.name)  # until it runs: another source has read the same evidence
-            if collector.name in self._younger:
-                if not concerned and not _stale(before, frame):
-                    continue
-                mark = RunMark(frame.monotonic)
-            elif frame.ran is None:
-                if not (concerned or collector.pace <= LIVE):
-                    continue
-                mark = RunMark(frame.monotonic)
-            else:
-                known = frame.ran.get(collector.name)
-                if known is None:
-                    continue
-                mark = known
-                if before is not None and before.duration is None and mark.duration is not None:
-                    concerned = True  # the run is no longer hanging, whatever blocked it
+            mark = self._mark(collector, frame, before, concerned=concerned)
+            if mark is None:
+                continue
+            if before is not None and before.duration is None and mark.duration is not None:
+                concerned = True  # the run is no longer hanging, whatever blocked it
             self._changed.discard(collector.name)
             self._runs[collector.name] = self._run(collector, frame, mark, before, concerned=concerned)
         return self._shot(frame, changed)
+
+    def _mark(self, collector: Collector, frame: Frame, before: Run | None, *, concerned: bool) -> RunMark | None:
+        """Return the run of a collector in a frame, None if it did not run."""
+        if collector.name in self._younger:
+            return RunMark(frame.monotonic) if concerned or _stale(before, frame) else None
+        if frame.ran is None:
+            return RunMark(frame.monotonic) if concerned or collector.pace <= LIVE else None
+        return frame.ran.get(collector.name)
 
     def moved(self, frame: Frame, gone: Iterable[str]) -> tuple[Replay, Snapshot]:
         """Return a replay at another moment, whichever is earlier, and the state of the node then; this one stays.
@@ -145,8 +149,7 @@ class Replay:
     def _shot(self, frame: Frame, changed: set[str]) -> Snapshot:
         self._find_unread(changed)
         runs = {c.name: self._runs[c.name] for c in self.collectors if c.name in self._runs}
-        shot = snapshot(frame.number, frame.taken, frame.monotonic, runs, self._families)
-        self._families = shot.by_family
+        self._shown = shot = snapshot(frame.number, frame.taken, frame.monotonic, runs, self._shown)
         return replace(shot, unread=self._unread) if self._unread else shot
 
     def _run(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, TypeVar, cast
 
@@ -192,7 +192,7 @@ class Snapshot(Struct, frozen=True, eq=False):
 
     `taken` is Unix time, `monotonic` seconds; `runs` holds the latest run of each collector by name.
     Collectors that have not finished their first run are not included. `unread` has the first lines of recorded outputs
-    that no collector reads, by key.
+    that no collector reads, by key. `shared` are the families that several collectors have.
     """
 
     number: int
@@ -201,6 +201,7 @@ class Snapshot(Struct, frozen=True, eq=False):
     runs: Mapping[str, Run]
     by_family: Mapping[type[Reading], Run] = field(default_factory=dict)
     unread: Mapping[str, str] = field(default_factory=dict)
+    shared: AbstractSet[type[Reading]] = frozenset()
 
     def run_of(self, family: type[Reading]) -> Run | None:
         """Return the successful run with this family's rows, or None if no collector produced any."""
@@ -218,13 +219,18 @@ class Snapshot(Struct, frozen=True, eq=False):
         return self.rows(family).get(key)
 
 
-def settle(shot: Snapshot, newer: Snapshot) -> None:
-    """Let the tables of runs that are not the newest take less memory."""
-    for name, run in shot.runs.items():
-        if newer.runs.get(name) is not run:
-            for table in run.tables.values():
-                if isinstance(table, Columns):
-                    table.settle()
+def replaced(shot: Snapshot, newer: Snapshot) -> list[str]:
+    """Return the collectors whose run in a snapshot is another one in the next."""
+    runs = newer.runs
+    return [name for name, run in shot.runs.items() if runs.get(name) is not run]
+
+
+def settle(shot: Snapshot, names: Iterable[str]) -> None:
+    """Let the tables of runs that are no longer the newest, those of these collectors, take less memory."""
+    for name in names:
+        for table in shot.runs[name].tables.values():
+            if isinstance(table, Columns):
+                table.settle()
 
 
 def age(
@@ -254,24 +260,58 @@ def snapshot(
     taken: float,
     monotonic: float,
     runs: Mapping[str, Run],
-    before: Mapping[type[Reading], Run] | None = None,
+    before: Snapshot | None = None,
 ) -> Snapshot:
     """Create a snapshot; a family from two collectors is taken from the first one with rows, unless it is joined.
 
-    `before` is `by_family` of the previous snapshot: its joined run is reused as long as the same runs are joined.
+    Of the snapshot `before`, families are reused whose runs are the same, and runs that join the same ones.
     """
-    by_family: dict[type[Reading], Run] = {}
+    known = {} if before is None else before.by_family
+    places = None if before is None else _unchanged_places(before, runs)
+    if before is not None and places is not None:
+        by_family, shared = dict(known), before.shared
+        by_family.update((family, run) for run in places for family in run.tables if family not in shared)
+        again = {family for run in places for family in run.tables if family in shared}
+        if again:
+            by_family.update(_chosen(runs, again, known)[0])
+    else:
+        by_family, shared = _chosen(runs, None, known)
+    return Snapshot(number, taken, monotonic, runs, by_family, shared=shared)
+
+
+def _unchanged_places(before: Snapshot, runs: Mapping[str, Run]) -> list[Run] | None:
+    """Return the runs that are new since a snapshot, None if collectors or the families of one changed."""
+    old = before.runs
+    if old.keys() != runs.keys():
+        return None
+    new = [name for name, run in runs.items() if old[name] is not run]
+    is_same = all(old[name].tables.keys() == runs[name].tables.keys() for name in new)
+    return [runs[name] for name in new] if is_same else None
+
+
+def _chosen(
+    runs: Mapping[str, Run], of: AbstractSet[type[Reading]] | None, before: Mapping[type[Reading], Run]
+) -> tuple[dict[type[Reading], Run], AbstractSet[type[Reading]]]:
+    """Return the run that each family is taken from, and which families several have; None: of all families."""
+    found: dict[type[Reading], Run] = {}
     several: dict[type[Reading], list[Run]] = {}
+    shared = set[type[Reading]]()
     for run in runs.values():
         for family, rows in run.tables.items():
+            if of is not None and family not in of:
+                continue
             if family.joined and rows:
                 several.setdefault(family, []).append(run)
-            if family not in by_family or (not by_family[family].tables[family] and rows):
-                by_family[family] = run
-    for family, found in several.items():
-        if len(found) > 1:
-            by_family[family] = _join(family, found, (before or {}).get(family))
-    return Snapshot(number, taken, monotonic, runs, by_family)
+            if family not in found:
+                found[family] = run
+                continue
+            shared.add(family)
+            if not found[family].tables[family] and rows:
+                found[family] = run
+    for family, joined in several.items():
+        if len(joined) > 1:
+            found[family] = _join(family, joined, before.get(family))
+    return found, shared
 
 
 def _join(family: type[Reading], runs: Sequence[Run], before: Run | None) -> Run:

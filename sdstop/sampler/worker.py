@@ -158,7 +158,6 @@ def _sender(connection: socket.socket) -> Callable[[Sent], None]:
     return send
 
 
-
 def _obey(scheduler: Scheduler, request: bytes) -> None:
     if request == wire.RESCAN:
         scheduler.rescan()

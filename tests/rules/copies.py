@@ -90,9 +90,8 @@ class Copies:
         shots, before = [], None
         for shot in window.snapshots:
             runs = {name: self._run(run) for name, run in shot.runs.items()}
-            made = snapshot(shot.number, shot.taken, shot.monotonic, runs, before)
-            before = made.by_family
-            shots.append(made)
+            before = snapshot(shot.number, shot.taken, shot.monotonic, runs, before)
+            shots.append(before)
         self.window = Window(tuple(shots), window.evidence, window.providers, None, Topologies(), DistinctRuns())
 
     def _run(self, run: Run) -> Run:
