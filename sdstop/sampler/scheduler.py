@@ -203,6 +203,14 @@ class Scheduler:
             if runner.collector.fingerprint is not None:
                 self._want(runner, now, listed, due=False)
 
+    def hears(self, since: float) -> None:
+        """Note that events of block devices are received since then (monotonic seconds), and that there was none.
+
+        Collectors that are `quiet` without events wait after their first run already, if it began later.
+        """
+        if self._noticed is None:
+            self._noticed = since
+
     def _work(self) -> bool:
         """Return whether a watch has noticed work, a result that does not wait, or a run that hangs."""
         if self._overdue(self._clock()):

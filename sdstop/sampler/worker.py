@@ -25,6 +25,7 @@ from sdstop.core.host import Host
 from sdstop.node.answers import hotplug
 from sdstop.node.child import detach, end_with
 from sdstop.node.descendants import end_marked
+from sdstop.node.early_events import EarlyEvents
 from sdstop.node.live import LiveHost
 from sdstop.sampler import wire
 from sdstop.sampler.scheduler import Scheduler, Sent
@@ -105,13 +106,14 @@ def be_worker(task: WorkerConfig, begins: Beginning, connection: socket.socket, 
 def run_worker(task: WorkerConfig, host: Host, connection: socket.socket, at_leisure: Callable[[], None]) -> None:
     """Send frames until the other end is closed; `at_leisure` is called after the launch of the first round."""
     signs = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-    hints: list[None] = []
+    hints: list[float] = []
+    """Times since which events of block devices are received without any (monotonic); infinite after an event."""
 
     def wake() -> None:
         os.eventfd_write(signs, 1)
 
-    def hint() -> None:
-        hints.append(None)
+    def hint(since: float = math.inf) -> None:
+        hints.append(since)
         wake()
 
     scheduler = Scheduler(task.collectors, host, _sender(connection), wake, task.interval, task.patience)
@@ -119,10 +121,11 @@ def run_worker(task: WorkerConfig, host: Host, connection: socket.socket, at_lei
     poll = select.poll()
     poll.register(signs, select.POLLIN)
     poll.register(connection, select.POLLIN)
+    early = EarlyEvents.begun() if task.hotplug else None
     scheduler.step()
     at_leisure()
     if task.hotplug:
-        threading.Thread(target=_watch, args=(hint, connection), name="hotplug-start", daemon=True).start()
+        threading.Thread(target=_watch, args=(hint, connection, early), name="hotplug-start", daemon=True).start()
     while True:
         ready = dict(poll.poll(math.ceil(scheduler.pause() * 1000)))
         if signs in ready:
@@ -133,8 +136,12 @@ def run_worker(task: WorkerConfig, host: Host, connection: socket.socket, at_lei
                 return
             _obey(scheduler, request)
         if hints:
+            since = max(hints)
             hints.clear()
-            scheduler.look()
+            if math.isinf(since):
+                scheduler.look()
+            else:
+                scheduler.hears(since)
         scheduler.step()
 
 
@@ -167,10 +174,12 @@ def _obey(scheduler: Scheduler, request: bytes) -> None:
         scheduler.interval = wire.requested_interval(request)
 
 
-def _watch(hint: Callable[[], None], connection: socket.socket) -> None:
-    reason = hotplug(hint)
+def _watch(hint: Callable[[float], None], connection: socket.socket, early: EarlyEvents | None) -> None:
+    reason = hotplug(lambda: hint(math.inf))
     if reason:
         with contextlib.suppress(OSError):
             connection.send(wire.note(reason))
+    elif early is None or early.any():
+        hint(math.inf)  # finds devices that changed before the listener started
     else:
-        hint()  # finds devices that changed before the listener started
+        hint(early.since)

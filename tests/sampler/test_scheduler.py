@@ -262,6 +262,34 @@ class TestRounds:
         assert runs["five"] == list(range(0, 60, 5))
         assert runs["quiet"] == [0, 5, 25, 33, 38, 58]
 
+    @pytest.mark.parametrize(("since", "expected"), [(99.5, [0, 20, 40]), (100.5, [0, 5, 25, 45])])
+    def test_what_is_quiet_rests_at_once_if_events_were_received_before_its_first_run(
+        self, rounds: Callable[..., Table], since: float, expected: list[int]
+    ) -> None:
+        table = rounds([collector("quiet", 5.0, quiet=20.0)])
+        runs = []
+        for second in range(50):
+            if second == 1:
+                table.rounds.hears(since)
+            table.step()
+            runs += [second for _ in table.launched()]
+            table.step(*table.launched())
+            table.clock.now = 100.0 + second + 1
+        assert runs == expected
+
+    def test_what_is_quiet_runs_soon_after_an_event_while_nothing_was_heard(self, rounds: Callable[..., Table]) -> None:
+        table = rounds([collector("quiet", 5.0, quiet=20.0)])
+        runs = []
+        for second in range(40):
+            if second == 1:
+                table.rounds.look()
+                table.rounds.hears(99.5)  # an event counts, whatever is said about the time before
+            table.step()
+            runs += [second for _ in table.launched()]
+            table.step(*table.launched())
+            table.clock.now = 100.0 + second + 1
+        assert runs == [0, 5, 25]
+
     @pytest.mark.parametrize("interval", [0.25, 10.0])
     def test_what_is_live_runs_in_every_round_whatever_the_interval(
         self, rounds: Callable[..., Table], interval: float
