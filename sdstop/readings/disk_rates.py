@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import compress, count, repeat
 from typing import Any
 
+from sdstop.core import lanes
 from sdstop.core.columns import Columns, Places, fields_of
 from sdstop.core.model import Reading
 from sdstop.readings.disk import DISKSTATS, SECTOR, DiskActivity, activity
@@ -88,7 +89,7 @@ class DiskRates(Columns):
             if kept is not None:
                 known = list(compress(known, kept))
             if not self._aged:
-                self._columns[name] = known = _slim(known) if self._settled else known
+                self._columns[name] = known = _slim(name, known) if self._settled else known
         return known
 
     def _stepped(self) -> _Steps:
@@ -160,7 +161,7 @@ class DiskRates(Columns):
         """Keep the columns in a third of the memory, and not the differences that they were made from."""
         if not self._settled:
             self._settled, self._steps, self._every = True, None, None
-            self._columns = {name: _slim(column) for name, column in list(self._columns.items())}
+            self._columns = {name: _slim(name, column) for name, column in list(self._columns.items())}
 
     def age(self) -> None:
         """Drop columns and rows, which follow from the counters."""
@@ -172,9 +173,13 @@ class DiskRates(Columns):
         return DiskRates(self._before, self._after, self._seconds) if self._aged else self
 
 
-def _slim(column: Sequence[Any]) -> Sequence[Any]:
-    """Return a column of numbers that are all known in its smallest form."""
-    return array("d", column) if type(column) is list and set(map(type, column)) == {float} else column
+_OTHERS = frozenset({"device", "in_flight", "origin"})
+"""Fields that are not fractions."""
+
+
+def _slim(name: str, column: Sequence[Any]) -> Sequence[Any]:
+    """Return a column of fractions that are all known in its smallest form."""
+    return array("d", column) if name not in _OTHERS and type(column) is list and None not in column else column
 
 
 class _Steps:
@@ -214,11 +219,16 @@ class _Steps:
         found = self._known.get(name)
         if found is None:
             old, new = self.old(name), self.new(name)
-            found = [0] * len(new) if old is new else list(map(operator.sub, new, old))
-            if found and min(found) < 0:
-                self._back.update(place for place, step in enumerate(found) if step < 0)
-                found = [max(step, 0) for step in found]
-            self._known[name] = found
+            found = lanes.differences(new, old)
+            self._known[name] = found = self._one_by_one(old, new) if found is None else found
+        return found
+
+    def _one_by_one(self, old: Sequence[int], new: Sequence[int]) -> Sequence[int]:
+        """Return the differences of two columns, and note where one went back."""
+        found = [0] * len(new) if old is new else list(map(operator.sub, new, old))
+        if found and min(found) < 0:
+            self._back.update(place for place, step in enumerate(found) if step < 0)
+            found = [max(step, 0) for step in found]
         return found
 
     def counts(self, optional: Sequence[str]) -> bool:
@@ -251,10 +261,9 @@ class _Steps:
     def _summed(self, key: str, reads: str, writes: str, discards: str) -> Sequence[int]:
         found = self._known.get(key)
         if found is None:
-            found = list(map(operator.add, self.by(reads), self.by(writes)))
-            if self.counts(_DISCARDS):
-                found = list(map(operator.add, found, self.by(discards)))
-            self._known[key] = found
+            columns = [self.by(reads), self.by(writes), *([self.by(discards)] if self.counts(_DISCARDS) else [])]
+            found = lanes.sums(columns)
+            self._known[key] = found = list(map(sum, zip(*columns, strict=True))) if found is None else found
         return found
 
     def odd(self) -> Iterable[tuple[int, Hashable]]:
