@@ -111,7 +111,7 @@ class Judging(Generic[T]):
             with self._changed:
                 self._began = None
                 self._done += results
-                # A quiet frame shows nothing new: its result comes with that of the frame that follows it.
+                # A quiet frame shows nothing new: its result is taken together with that of the next frame.
                 if self._done and not self._signed and not (frame.quiet and (self._past or self._waiting)):
                     os.eventfd_write(self._sign, 1)
                     self._signed = True

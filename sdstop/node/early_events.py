@@ -1,7 +1,7 @@
 """Events of block devices from before the listener for them is ready.
 
-The listener takes a library that is imported beside the first readings. Without these events, what was read before it
-was ready would have to be read again, although nothing had changed.
+The listener needs a library, which is imported beside the first readings. Without these events, all earlier readings
+would have to be repeated, although nothing had changed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class EarlyEvents:
 
     @classmethod
     def begun(cls) -> Self | None:
-        """Return one that receives from now on, None where that is not possible."""
+        """Return a socket that receives events already, None where that is not possible."""
         try:
             connection = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _UEVENTS)
         except OSError:

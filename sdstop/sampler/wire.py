@@ -1,7 +1,7 @@
 """Wire format: frames sent from the worker to its parent, over a socket that preserves packet boundaries.
 
 A packet starts with a letter. `H` (process number): a worker starts, and all data before are void, even a partial
-frame of a killed worker. `F`: whole frames, as many as fit. `P` and `B`: a part of a batch of evidence of a larger one,
+frame of a killed worker. `F`: one or several small frames. `P` and `B`: a part of a batch of evidence of a larger one,
 and its last part; `E`: the end of such a frame. `N` (text): a note. To the worker: `R`: read all now; `I` (a double):
 the interval; `W` (a byte): whether the node may rest.
 """
