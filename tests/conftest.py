@@ -33,11 +33,12 @@ os.environ |= {
 os.environ.setdefault("GOGC", "400")
 sys.dont_write_bytecode = False  # of hypothesis either, whose modules pytest rewrites: 2 s for each process
 
-from hypothesis import is_hypothesis_test, settings  # noqa: E402
+from hypothesis import HealthCheck, is_hypothesis_test, settings  # noqa: E402
 
-# Machines are shared: how long an example takes says nothing about the code.
-settings.register_profile("few", parent=settings(), deadline=None, max_examples=20)
-settings.register_profile("many", parent=settings(), deadline=None, max_examples=500)
+# Machines are shared: how long an example takes, or is made, says nothing about the code.
+untimed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("few", parent=untimed, max_examples=20)
+settings.register_profile("many", parent=untimed, max_examples=500)
 settings.load_profile("few")
 
 # As the command line does. Thousands of tests and their modules are long-lived, too: see pytest_collection_finish.
