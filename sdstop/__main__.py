@@ -11,9 +11,6 @@ from typing import NoReturn
 def main() -> int:
     """Run the command line's command and return the exit code."""
     try:
-        from sdstop.cli.cached_modules import use_cached_modules
-
-        use_cached_modules()
         from sdstop.cli.spared import import_without
 
         import_without("msgspec", "typing_extensions")  # 0.5 MB of modules for what Python 3.11 has
