@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from sdstop.collectors.ceph.cluster import check_row
 from sdstop.collectors.ceph.health import MOST_DETAILS, Check
-from sdstop.collectors.ceph.health_codes import code_of
+from sdstop.collectors.ceph.health_codes import UNKNOWN, code_of
 from sdstop.collectors.ceph.health_text import WORDS, messages_of
 from sdstop.collectors.ceph.readings import KIND, CephCheck
 from sdstop.collectors.ceph.status_text import status_of, without_names
@@ -35,6 +35,7 @@ _ENTRY = expression(rf"{_LINE}(?P<text>.*)")
 _CHANGE = expression(r"Health check (?:failed|update): (?P<message>.*) \((?P<code>[A-Z][A-Z0-9_]+)\)")
 _CUT = expression(r"Health check (?:failed|update): (?P<message>.*?)(?: \([A-Z0-9_]*)?")
 """The same in a line whose end is missing, as the last one of a copied log."""
+_WORDS = ("Health check failed: ", "Health check update: ")
 _CLEARED = expression(r"Health check cleared: (?P<code>[A-Z][A-Z0-9_]+)\b")
 _OVERALL = expression(rf"overall (?P<word>{WORDS}) ?(?P<messages>.*)")
 _DETAIL = expression(rf"Health detail: {WORDS}|\[(?:WRN|ERR)\] [A-Z][A-Z0-9_]+: |\s")
@@ -84,6 +85,8 @@ def parse(text: str) -> LoggedHealth:
         elif cut := _CUT.fullmatch(message):
             severity, code = _LEVELS.get(entry["level"], "HEALTH_WARN"), code_of(cut["message"])
             active[code] = Check(code, severity, cut["message"], muted=False)
+        elif message and entry["level"] in _LEVELS and any(words.startswith(message) for words in _WORDS):
+            active[UNKNOWN] = Check(UNKNOWN, _LEVELS[entry["level"]], "its line is cut off", muted=False)
         elif cleared := _CLEARED.match(message):
             active.pop(cleared["code"], None)
         elif message.startswith("Cluster is now healthy"):

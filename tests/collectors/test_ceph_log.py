@@ -118,3 +118,9 @@ def test_redaction_keeps_the_health_and_no_name() -> None:
 def test_any_text_is_parsed(text: str) -> None:
     found = parse(text)
     assert (found.word == "HEALTH_OK") <= found.is_whole
+
+
+@pytest.mark.parametrize("line", ["[ERR] Hea", "[WRN] Health check faile", "[WRN] Health check update"])
+def test_a_health_check_of_which_only_the_first_words_are_left_is_unknown(line: str) -> None:
+    assert codes(log(HEALTHY, line)) == ["UNKNOWN_CHECK"]
+    assert codes(log(HEALTHY, line.replace("ERR", "INF").replace("WRN", "INF"))) == []

@@ -607,7 +607,7 @@ def the_check_is_right(name: str, text: str) -> None:
         assert re.fullmatch(r"\d+ more; see 'sdstop report'", more.pop())
         assert len(more) == 50
     assert all(
-        re.match(r"(CRITICAL|WARNING|NO USABLE DATA|PARTIAL DATA|NOT CHECKED|NOT RECORDED): [^|]+$", line)
+        re.match(r"(CRITICAL|WARNING|INFO|NO USABLE DATA|PARTIAL DATA|NOT CHECKED|NOT RECORDED): [^|]+$", line)
         for line in more
     )
     for rule, _, subject in expected(name).last:
