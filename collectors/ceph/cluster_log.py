@@ -82,11 +82,8 @@ def parse(text: str) -> LoggedHealth:
         if changed := _CHANGE.match(message):
             severity = _LEVELS.get(entry["level"], "HEALTH_WARN")
             active[changed["code"]] = Check(changed["code"], severity, changed["message"], muted=False)
-        elif cut := _CUT.fullmatch(message):
-            severity, code = _LEVELS.get(entry["level"], "HEALTH_WARN"), code_of(cut["message"])
-            active[code] = Check(code, severity, cut["message"], muted=False)
-        elif message and entry["level"] in _LEVELS and any(words.startswith(message) for words in _WORDS):
-            active[UNKNOWN] = Check(UNKNOWN, _LEVELS[entry["level"]], "its line is cut off", muted=False)
+        elif (cut := _cut_off(entry["level"], message)) is not None:
+            active[cut.code] = cut
         elif cleared := _CLEARED.match(message):
             active.pop(cleared["code"], None)
         elif message.startswith("Cluster is now healthy"):
@@ -106,6 +103,15 @@ def parse(text: str) -> LoggedHealth:
     down = _down(text)
     is_whole = is_whole and (not down or "OSD_DOWN" in active)  # its health check follows within seconds
     return LoggedHealth(tuple([_counted(check, down) for check in active.values()]), is_whole)
+
+
+def _cut_off(level: str, message: str) -> Check | None:
+    """Return the check of a line that is cut off, None for any other line."""
+    if found := _CUT.fullmatch(message):
+        return Check(code_of(found["message"]), _LEVELS.get(level, "HEALTH_WARN"), found["message"], muted=False)
+    if message and level in _LEVELS and any(words.startswith(message) for words in _WORDS):
+        return Check(UNKNOWN, _LEVELS[level], "its line is cut off", muted=False)
+    return None
 
 
 def _down(text: str) -> tuple[str, ...]:
