@@ -15,7 +15,6 @@ from typing import Any
 
 from textual.drivers.linux_driver import LinuxDriver
 
-from sdstop.tui.input_wait import InputEvent
 from sdstop.tui.terminal import Depth
 
 
@@ -26,12 +25,6 @@ class TerminalDriver(LinuxDriver):
         """Create the driver and redirect its painting to standard output."""
         super().__init__(*arguments, **keywords)
         self._file = terminal_file()
-        self.exit_event: InputEvent = InputEvent(self.fileno)
-
-    def run_input_thread(self) -> None:
-        """Read keys; while there are none, the thread sleeps."""
-        self.exit_event.wait_here()
-        super().run_input_thread()
 
     def write(self, data: str) -> None:
         """Send text and escape sequences; without colors, also before the styles of a widget are read."""
