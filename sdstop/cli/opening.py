@@ -107,8 +107,8 @@ def _begin(options: argparse.Namespace) -> Watch:
 def _recorded(options: argparse.Namespace, config: Config, collectors: Sequence[Collector], interval: float) -> Watch:
     """Open a capture, a recording or pasted text. Raises Problem."""
     from sdstop.capture.reader import OpenError, holds_recording, open_nodes, open_pasted
+    from sdstop.core.opened_timeline import OpenedTimeline
     from sdstop.core.period import Period
-    from sdstop.core.timeline import OpenedTimeline
 
     texts = texts_of(BUILTIN)
     period = Period(*(getattr(options, name, None) for name in ("since", "until", "at")))

@@ -87,8 +87,9 @@ class Watch:
 
     def session(self, remember: float | None = 0.0, rules: Sequence[Rule] | None = None) -> Session:
         """Return a new session that keeps `remember` seconds of frames (None: all)."""
+        from sdstop.core.opened_timeline import OpenedTimeline
         from sdstop.core.session import Session
-        from sdstop.core.timeline import RING_SECONDS, OpenedTimeline
+        from sdstop.core.timeline import RING_SECONDS
         from sdstop.rules import RULES  # imported after forking the sampler, which samples in parallel
 
         judges = RULES if rules is None else rules

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterator
 
 NONE = -1
 """Place of a key that has none."""
@@ -25,6 +26,9 @@ class HashPlaces:
 
     def __len__(self) -> int:
         return len(self._keys)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._keys)
 
     def find(self, key: int) -> int:
         """Return the place of a key, NONE if it was not added."""

@@ -13,6 +13,8 @@ _OWN = -1
 """Instead of the number of a buffer: the piece has changed since it was in one, and stays an object."""
 _FEWEST = 4
 """Pieces of a buffer for each valid one, above which the valid ones become objects."""
+_MOST_GONE = 4096
+"""Keys that are gone, beyond the number of those that are there, after which the table of places is made anew."""
 
 
 class Known:
@@ -22,13 +24,12 @@ class Known:
     If the buffer is asked for again before the one after that, the pieces that were asked for become objects.
     """
 
-    __slots__ = ("_asked", "_buffers", "_is_loose", "_lent", "_lent_before", "_live", "_own", "_places", "_where")
+    __slots__ = ("_asked", "_buffers", "_is_loose", "_lent", "_lent_before", "_live", "_own", "_table")
 
     def __init__(self, pieces: Iterable[Evidence] = ()) -> None:
         """Start with pieces as objects."""
         self._own: dict[str, Evidence] = {piece.key: piece for piece in pieces}
-        self._places = HashPlaces()
-        self._where = array("i")
+        self._table = HashPlaces(), array("i")
         """Number of the buffer of a piece that is or was in one, by place of its key's hash; or _OWN."""
         self._buffers: list[Buffer | None] = []
         self._live: list[int] = []
@@ -98,6 +99,7 @@ class Known:
     def adopt(self, buffer: Buffer, pieces: Sequence[Evidence]) -> None:
         """Hold those pieces in a buffer that are still valid and did not change before when they were in one."""
         number, live = len(self._buffers), 0
+        places, where = self._table
         self._buffers.append(buffer)
         self._live.append(0)
         for piece in pieces:
@@ -105,10 +107,10 @@ class Known:
             if self._own.get(key) is not piece:
                 continue
             hashed = hash(key)
-            if self._places.find(hashed) != NONE:  # it is restless, or has the hash of another key
+            if places.find(hashed) != NONE:  # it is restless, or has the hash of another key
                 continue
-            self._where.append(number)
-            self._places.add(hashed)
+            where.append(number)
+            places.add(hashed)
             del self._own[key]  # only now: another thread may ask for it
             live += 1
         self._live[number] = live
@@ -130,6 +132,18 @@ class Known:
         self._lent_before, self._lent = frozenset(self._lent), {}
         if self._is_loose:  # a dict does not become smaller
             self._own, self._is_loose = {**self._own}, False
+        if len(self._table[0]) > 2 * len(self) + _MOST_GONE:
+            self._table = self._of_present()
+
+    def _of_present(self) -> tuple[HashPlaces, array[int]]:
+        """Return the table without keys that are gone: devices come and go for years."""
+        places, where = HashPlaces(), array("i")
+        own = set(map(hash, self._own))
+        for hashed, number in zip(self._table[0], self._table[1], strict=True):
+            if number != _OWN or hashed in own:
+                where.append(number)
+                places.add(hashed)
+        return places, where
 
     def values(self) -> Iterator[Evidence]:
         """Yield all pieces; those in buffers are made and not kept."""
@@ -145,13 +159,14 @@ class Known:
     def copy(self) -> Known:
         """Return a copy that is unaffected by changes."""
         made = Known()
-        made._own, made._places, made._where = self._own.copy(), self._places.copy(), self._where[:]
+        made._own, made._table = self._own.copy(), (self._table[0].copy(), self._table[1][:])
         made._buffers, made._live = self._buffers.copy(), self._live.copy()
         return made
 
     def _number(self, hashed: int) -> int:
-        place = self._places.find(hashed)
-        return _OWN if place == NONE else self._where[place]
+        places, where = self._table
+        place = places.find(hashed)
+        return _OWN if place == NONE else where[place]
 
     def _holds(self, number: int, key: str) -> bool:
         return key not in self._own and self._number(hash(key)) == number
@@ -167,10 +182,11 @@ class Known:
 
     def _take_out(self, hashed: int, key: str) -> None:
         """Note that a piece is not in a buffer any more."""
-        place = self._places.find(hashed)
-        if place == NONE or (number := self._where[place]) == _OWN or key not in self._pieces(number):
+        places, where = self._table
+        place = places.find(hashed)
+        if place == NONE or (number := where[place]) == _OWN or key not in self._pieces(number):
             return
-        self._where[place] = _OWN
+        where[place] = _OWN
         self._live[number] -= 1
         if not self._live[number]:
             self._buffers[number] = None

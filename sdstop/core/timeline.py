@@ -8,25 +8,22 @@ of an hour of a node with 1000 disks takes 14 MB instead of 200.
 from __future__ import annotations
 
 import math
-import zlib
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from threading import Lock
 from typing import Any
 
-import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from sdstop.core.column_series import ColumnSeries, Reprint
 from sdstop.core.evidence import RAN, Evidence, Frame, RunMark
-from sdstop.core.growing_versions import GrowingVersions
 from sdstop.core.history import KEEP
 from sdstop.core.known import Known
 from sdstop.core.minute import Minute
 from sdstop.core.sheaf import Buffer, Sheaf
-from sdstop.core.versions import Versions
+from sdstop.core.text_series import LENGTH, TextSeries
 
 RING_SECONDS = 900.0
 """Seconds that a live session can be stepped back."""
@@ -37,12 +34,6 @@ RING_LOOSE = 4 << 20
 
 WORTH_PACKING = 512
 """Bytes above which evidence is kept in compact form."""
-_LENGTH = 24
-"""Versions in a series: reading one of them reads all."""
-_STRIDE = 512
-"""Frames of a capture after which the known evidence is noted."""
-
-
 NEAR = 15.0
 """Seconds for which a frame shows the moment that was asked for; a later one of a clock that was set back counts."""
 
@@ -98,8 +89,8 @@ class Timeline:
         """Starts of further runs, of a recording."""
         self.complete = False
         """Whether it holds all its frames before a session judges the first of them."""
-        self._growing: dict[str, _TextSeries | ColumnSeries] = {}
-        self._read: dict[str, tuple[_TextSeries | ColumnSeries, int, Callable[[int], bytes]]] = {}
+        self._growing: dict[str, TextSeries | ColumnSeries] = {}
+        self._read: dict[str, tuple[TextSeries | ColumnSeries, int, Callable[[int], bytes]]] = {}
         """The series that was read last, by key: its versions are usually read one after the other."""
         self._bytes = 0
         self._lock = Lock()
@@ -249,15 +240,15 @@ class Timeline:
         if reprint is not None and reprint.data is item.data:  # else it was not parsed, as that of a run that hangs
             if not isinstance(series, ColumnSeries) or not series.takes(reprint):
                 # A history holds the columns of its own time anyway.
-                most = 1 if self.seconds is not None and self.seconds <= KEEP else _LENGTH
+                most = 1 if self.seconds is not None and self.seconds <= KEEP else LENGTH
                 series = self._growing[item.key] = ColumnSeries(reprint.printer, most)
             before = series.size
             series.add(reprint)
         elif self._bytes <= RING_LOOSE:
             return item
         else:
-            if not isinstance(series, _TextSeries) or series.count == _LENGTH:
-                series = self._growing[item.key] = _TextSeries()
+            if not isinstance(series, TextSeries) or series.count == LENGTH:
+                series = self._growing[item.key] = TextSeries()
             before = series.size
             series.add(item.data)
         with self._lock:
@@ -287,123 +278,10 @@ class Timeline:
                     self.base.adopt(buffer, pieces)
 
 
-class OpenedTimeline(Timeline):
-    """All frames of an opened capture. Known evidence is noted every `_STRIDE` frames: any frame is near."""
-
-    def __init__(self, frames: Iterable[Frame]) -> None:
-        """Take frames in order."""
-        super().__init__()
-        self.complete = True
-        self._all = list(frames)
-        self.frames.extend(self._all)
-        self._noted: list[tuple[dict[str, Evidence], dict[str, RunMark]]] = [({}, {})]
-
-    def name(self, named: Callable[[Frame], Frame]) -> None:
-        """Replace the keys of all frames."""
-        self._all = list(map(named, self._all))
-        self.frames = deque(self._all)
-
-    def append(self, frame: Frame, reprints: Mapping[str, Reprint] | None = None) -> None:
-        """Do nothing: the frame is held already."""
-
-    def copy(self) -> Timeline:
-        """Return itself: it does not change."""
-        return self
-
-    def frame(self, index: int) -> Frame:
-        """Return a frame."""
-        return self._all[index]
-
-    def recall(self, start: int, stop: int) -> list[Frame]:
-        """Return frames start..stop-1; the first one contains all evidence known at that time."""
-        chosen = self._all[start:stop]
-        if not chosen:
-            return []
-        known, ran = ({}, {}) if chosen[0].fresh else self._state(start)
-        known.update((item.key, item) for item in chosen[0].evidence)
-        ran.update(chosen[0].ran or {})
-        marks = None if chosen[0].ran is None else ran
-        return [replace(chosen[0], evidence=tuple(known.values()), ran=marks), *chosen[1:]]
-
-    def _newest(
-        self, keys: Collection[str], runs: Collection[str], index: int
-    ) -> tuple[Mapping[str, Evidence], Mapping[str, RunMark]]:
-        del keys, runs
-        return self._state(index)
-
-    def _state(self, index: int) -> tuple[dict[str, Evidence], dict[str, RunMark]]:
-        with self._lock:
-            while len(self._noted) <= index // _STRIDE:
-                known, ran = self._noted[-1]
-                begin = (len(self._noted) - 1) * _STRIDE
-                self._noted.append(_after(dict(known), dict(ran), self._all[begin : begin + _STRIDE]))
-            known, ran = self._noted[index // _STRIDE]
-        return _after(dict(known), dict(ran), self._all[index - index % _STRIDE : index])
-
-
-def _after(
-    known: dict[str, Evidence], ran: dict[str, RunMark], frames: Iterable[Frame]
-) -> tuple[dict[str, Evidence], dict[str, RunMark]]:
-    """Return the known evidence, and the last runs of collectors, after further frames."""
-    for frame in frames:
-        if frame.fresh:
-            known.clear()
-            ran.clear()
-        known.update((item.key, item) for item in frame.evidence)
-        ran.update(frame.ran or {})
-    return known, ran
-
-
-class _TextSeries:
-    """Successive versions of one piece of evidence. One thread appends while others read."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.size = 0
-        """Bytes that a timeline counts for it: those of the first version, then those of all."""
-        self._first: bytes | None = None
-        self._growing: GrowingVersions | None = None
-        self._packed = b""
-        self._lock = Lock()
-
-    def add(self, text: bytes) -> None:
-        """Append a version."""
-        with self._lock:
-            if self._first is None and self._growing is None:
-                self._first = zlib.compress(text, 1)
-                self.size = len(self._first)
-            else:
-                if self._growing is None:
-                    self._growing = GrowingVersions()
-                    self._growing.add(zlib.decompress(self._first or b""))
-                    self._first = None
-                self._growing.add(text)
-            self.count += 1
-            if self.count == _LENGTH and self._growing is not None:
-                self._packed = zlib.compress(msgspec.msgpack.encode(self._growing.packed()), 6)
-                self._growing = None
-                self.size = len(self._packed)
-
-    def reader(self) -> tuple[int, Callable[[int], bytes]]:
-        """Return the number of versions added so far, and what returns one of them."""
-        texts = self._texts()
-        return len(texts), texts.__getitem__
-
-    def _texts(self) -> list[bytes]:
-        with self._lock:
-            if self._first is not None:
-                return [zlib.decompress(self._first)]
-            if self._growing is not None:
-                versions = self._growing.packed()
-            else:
-                versions = msgspec.msgpack.decode(zlib.decompress(self._packed), type=list[Versions])
-        return [text for run in versions for text in run.texts()]
-
-
 class _Stored(Evidence, frozen=True):
     """Evidence whose data are one version of a series."""
 
-    series: _TextSeries | ColumnSeries = field(default_factory=_TextSeries)
+    series: TextSeries | ColumnSeries = field(default_factory=TextSeries)
     version: int = 0
 
 

@@ -30,7 +30,8 @@ def same(known: Known, model: dict[str, Evidence], asked: list[str]) -> bool:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_it_is_a_dict_whatever_moves(seed: int) -> None:
+def test_it_is_a_dict_whatever_moves(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known_module, "_MOST_GONE", -1500 * (seed % 2))  # the table is made anew at nearly each settle
     dice = random.Random(seed)
     names = [f"n{number}" for number in range(1500)]
     asked = [f"/sys/{name}" for name in (*names[::40], "not/there")]
@@ -126,3 +127,16 @@ def test_keys_of_equal_hashes_are_told_apart(monkeypatch: pytest.MonkeyPatch) ->
     assert (known.get(one.key), known.get(other.key), known.get(never.key)) == (one, other, never)
     assert dict(known.items()) == {each.key: each for each in (one, other, never)}
     assert len(known) == 3
+
+
+def test_keys_that_are_gone_take_no_memory_for_ever() -> None:
+    known = Known(piece(f"stays/{number}") for number in range(100))
+    for time in range(60):
+        some = [piece(f"disk-{time}/{number}") for number in range(1000)]
+        known.update(some)
+        moved(known, some)
+        for each in some:
+            known.pop(each.key)
+        known.settle()
+        assert len(known) == 100
+    assert len(known._table[0]) < 6000

@@ -12,8 +12,8 @@ from sdstop.collectors import BUILTIN
 from sdstop.core.guard import Superseded
 from sdstop.core.headline import UNKNOWN
 from sdstop.core.lookback import NOT_JUDGED, Lookback
+from sdstop.core.opened_timeline import OpenedTimeline
 from sdstop.core.session import Session
-from sdstop.core.timeline import OpenedTimeline
 from sdstop.rules import RULES
 from tests.core.snapshots import snapshot_content
 from tests.fixtures import opened

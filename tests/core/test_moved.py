@@ -16,10 +16,11 @@ from sdstop.collectors.md.readings import Member
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.known import Known
+from sdstop.core.opened_timeline import OpenedTimeline
 from sdstop.core.period import Period
 from sdstop.core.replay import Replay
 from sdstop.core.sheaf import bound
-from sdstop.core.timeline import WORTH_PACKING, OpenedTimeline, Timeline
+from sdstop.core.timeline import WORTH_PACKING, Timeline
 from sdstop.readings.rebuild import MDSTAT
 from tests.core.snapshots import snapshot_content
 from tests.days import record

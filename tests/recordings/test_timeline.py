@@ -20,9 +20,10 @@ from sdstop.core.forward import ForwardPass
 from sdstop.core.history import KEEP
 from sdstop.core.lookback import Lookback
 from sdstop.core.open_block import OpenBlock
+from sdstop.core.opened_timeline import OpenedTimeline
 from sdstop.core.period import Period, between
 from sdstop.core.session import Session
-from sdstop.core.timeline import RING_SECONDS, OpenedTimeline, Timeline
+from sdstop.core.timeline import RING_SECONDS, Timeline
 from sdstop.exporters.recording import RecordingLimits, RecordingWriter
 from sdstop.exporters.report.document import document, to_json
 from sdstop.recordings.timeline import StoredTimeline
