@@ -117,6 +117,7 @@ class SasPhy(Reading, frozen=True):
     """
 
     family: ClassVar[str] = "sas_phy"
+    numerous: ClassVar[bool] = True
     title: ClassVar[str] = "SAS phys"
     things: ClassVar = {
         "phy": Identity(ThingKind.PHY, Naming.SCSI),

@@ -8,7 +8,7 @@ an attached device, and never if SMP is turned off.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -30,6 +30,7 @@ from sdstop.collectors.fabric.port_readings import (
     SasPort,
 )
 from sdstop.core.collector import Collector, Command, Need
+from sdstop.core.columns import Columns
 from sdstop.core.expression import expression
 from sdstop.core.host import Host, TimedOut, Unreadable
 from sdstop.core.model import Derivation, Reading, Rows
@@ -38,7 +39,8 @@ PACE = 300.0
 """Seconds between samples; each sample queries every expander four times per phy."""
 
 COUNTERS = tuple(PHY_COUNTERS)
-
+_LINK = ("state", "rate", "port", "attached", "address")
+"""Fields of a phy that change with its link."""
 
 _RATE = expression(r"(\d{1,3}(?:\.\d{1,2})?) Gbit")
 _NUMBERS = expression(r"(?:phy|port|end_device)-(\d+)(?::(\d+))?:(\d+)")
@@ -186,19 +188,33 @@ def _vacated(row: SasPhy, talk: SmpSession) -> SasPhy:
     return row
 
 
-def activity(before: SasPhy, after: SasPhy, seconds: float) -> SasPhyActivity | None:
-    """Return the error rates between two samples.
+def activity(before: Columns, after: Columns, seconds: float) -> Columns:
+    """Return the error rates of phys between two samples.
 
-    Return None if the link changed, because bringing up a link causes errors, or if a counter was reset.
+    Phys whose link changed have none, because bringing up a link causes errors, nor those of which a counter was reset.
     """
-    link = ("state", "rate", "port", "attached", "address")
-    if seconds <= 0 or any(getattr(before, name) != getattr(after, name) for name in link):
-        return None
-    pairs = [(getattr(before, name), getattr(after, name)) for name in COUNTERS]
-    steps = [None if old is None or new is None else new - old for old, new in pairs]
-    if all(step is None for step in steps) or any(step is not None and step < 0 for step in steps):
-        return None
-    return SasPhyActivity(after.phy, seconds, *(None if step is None else step / seconds for step in steps))
+    links = [(before.column(name), after.column(name)) for name in _LINK]
+    same = [
+        (old, now)
+        for now, old in enumerate(before.beside(after) if seconds > 0 else ())
+        if old is not None and all(was[old] == found[now] for was, found in links)
+    ]
+    counters = [(before.column(name), after.column(name)) for name in COUNTERS]
+    steps = [[_step(was[old], found[now]) for was, found in counters] for old, now in same]
+    grown = [
+        (now, some)
+        for (_, now), some in zip(same, steps, strict=True)
+        if any(step is not None for step in some) and all(step is None or step >= 0 for step in some)
+    ]
+    phys = after.column("phy")
+    values: dict[str, Sequence[Any]] = {"phy": [phys[now] for now, _ in grown], "seconds": [seconds] * len(grown)}
+    for at, name in enumerate(COUNTERS):
+        values[f"{name}_per_second"] = [None if (step := some[at]) is None else step / seconds for _, some in grown]
+    return Columns(SasPhyActivity, values, derived=True)
+
+
+def _step(before: int | None, after: int | None) -> int | None:
+    return None if before is None or after is None else after - before
 
 
 def _lacking(tables: Mapping[type[Reading], Rows]) -> str:

@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from sdstop.collectors.fabric.port_readings import PHYS, SasDevice, SasPhy, SasPort
+from sdstop.collectors.fabric.port_readings import PHYS, SasDevice, SasPhy, SasPhyActivity, SasPort
 from sdstop.collectors.fabric.sas import SAS, activity, owner, rate
+from sdstop.core.columns import Columns
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.model import Reading, Source
 from sdstop.core.recording import RecordingHost
@@ -84,10 +85,19 @@ def test_no_text_raises_anything(text: str, name: str) -> None:
     rows({f"{base}/{file}": text for file in ("negotiated_linkrate", "invalid_dword_count", "phy_identifier")})
 
 
+def rates(before: SasPhy, after: SasPhy, seconds: float = 60.0) -> list[SasPhyActivity]:
+    """Return the rates of a phy, with others beside it: one before it that has gone, and one after it that is new."""
+    gone, new = replace(before, phy="phy-1:0:88"), replace(before, phy="phy-1:0:99")
+    tables = [Columns.of(SasPhy, {row.phy: row for row in found}) for found in ((gone, before), (after, new))]
+    made = activity(tables[0], tables[1], seconds)
+    assert made.derived
+    return [row for row in made.values() if isinstance(row, SasPhyActivity)]
+
+
 def test_errors_between_two_readings() -> None:
     before = phy(Phy(1, 10, 10))
-    grown = activity(before, replace(before, invalid_dwords=40, sync_losses=1), 60.0)
-    assert grown is not None
+    (grown,) = rates(before, replace(before, invalid_dwords=40, sync_losses=1))
+    assert (grown.phy, grown.seconds) == (before.phy, 60.0)
     assert (grown.invalid_dwords_per_second, grown.disparity_errors_per_second) == (0.5, 0.0)
     assert grown.sync_losses_per_second == pytest.approx(1 / 60)
 
@@ -99,13 +109,20 @@ def test_errors_between_two_readings() -> None:
 )  # fmt: skip
 def test_another_link_or_a_reset_counter_has_no_rate(change: dict[str, object]) -> None:
     before = phy(Phy(1, 10, 10))
-    assert activity(before, replace(before, sync_losses=3, **change), 60.0) is None
+    assert rates(before, replace(before, sync_losses=3, **change)) == []
 
 
 def test_what_is_not_counted_has_no_rate() -> None:
     row = phy(Phy(1, counted=False))
     assert row.invalid_dwords is None
-    assert activity(row, row, 60.0) is None
+    assert rates(row, row) == []
+
+
+def test_a_counter_that_is_not_counted_leaves_the_others_their_rates() -> None:
+    before = replace(phy(Phy(1, 10, 10)), disparity_errors=None)
+    (grown,) = rates(before, replace(before, invalid_dwords=40))
+    assert (grown.invalid_dwords_per_second, grown.disparity_errors_per_second) == (0.5, None)
+    assert rates(before, before, seconds=0.0) == []
 
 
 def test_an_hba_of_a_real_kernel() -> None:
