@@ -14,7 +14,7 @@ _OWN = -1
 _FEWEST = 4
 """Pieces of a buffer for each valid one, above which the valid ones become objects."""
 _MOST_GONE = 4096
-"""Keys that are gone, beyond the number of those that are there, after which the table of places is made anew."""
+"""Keys that are gone, beyond the number of those that are there, after which the table of places is rebuilt."""
 
 
 class Known:
@@ -136,7 +136,7 @@ class Known:
             self._table = self._of_present()
 
     def _of_present(self) -> tuple[HashPlaces, array[int]]:
-        """Return the table without keys that are gone: devices come and go for years."""
+        """Return the table without keys that are gone, which would grow for years."""
         places, where = HashPlaces(), array("i")
         own = set(map(hash, self._own))
         for hashed, number in zip(self._table[0], self._table[1], strict=True):

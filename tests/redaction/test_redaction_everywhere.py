@@ -113,8 +113,8 @@ STORY = [
     name for name in twentieth(1) if not str(name.values[0]).startswith("vm-") and name.values[0] not in RECORDED
 ]  # fmt: skip
 """All that are no recordings; of every twentieth of them in every run."""
-WHOLE = {"relapsing-member"}
-"""Stories that are judged with all their frames: spells of one second in eight are counted over minutes."""
+WHOLE = {"nfs-timeouts", "relapsing-member"}
+"""Stories that are judged with all their frames: what happened minutes before counts, too."""
 UNSEEN = {"rebuild-stalled", "tasks-stuck", "io-stalled", "slow-device"}
 """Rules that want more frames than are judged here, or a paste without any topology: planting brings some."""
 
