@@ -26,7 +26,7 @@ def judged(options: str, cache: str | None, device: str = "/dev/sdb") -> Judged:
 @pytest.mark.parametrize(("options", "cache", "kind"), [
     ("rw,relatime,nobarrier", "write back", Finding), ("rw,barrier=0", "write back", Finding),
     ("rw,nobarrier", "write through", RuledOut), ("ro,nobarrier", "write back", RuledOut),
-    ("rw,nobarrier", None, Unchecked),
+    ("rw,nobarrier", None, Unchecked), ("rw,nobarrier", "none", Unchecked),
 ])  # fmt: skip
 @pytest.mark.parametrize("device", ["/dev/sdb", "/dev/mapper/vg0-home"])
 def test_mount_options_and_caches(options: str, cache: str | None, kind: type, device: str) -> None:
@@ -35,6 +35,16 @@ def test_mount_options_and_caches(options: str, cache: str | None, kind: type, d
     if isinstance(said, Finding):
         check(said)
         assert said.cause == "Mounted with nobarrier; sdb has a write-back cache."
+
+
+def test_one_disk_of_two_whose_cache_is_unknown_leaves_it_unchecked() -> None:
+    files = {"link:/sys/block/dm-0/slaves/sdb": "../../sdb", "link:/sys/block/dm-0/slaves/sdc": "../../sdc"}
+    files |= {f"/sys/block/{name}/size": "99\n" for name in ("sdb", "sdc", "dm-0")}
+    files |= {"/sys/block/dm-0/dm/name": "vg0-home\n", "/sys/block/sdb/queue/write_cache": "write through\n"}
+    files["/proc/self/mounts"] = "/dev/mapper/vg0-home /srv ext4 rw,nobarrier 0 0\n"
+    for more, kind in ({}, Unchecked), ({"/sys/block/sdc/queue/write_cache": "write through\n"}, RuledOut):
+        said = Judged((BLOCKDEV, MOUNTED), [FLUSH_DISABLED], [(0.0, files | more)]).of("/srv")
+        assert isinstance(said, kind)
 
 
 @pytest.mark.parametrize("options", ["rw,relatime", "rw,barrier=1", ""])

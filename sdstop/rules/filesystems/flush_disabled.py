@@ -12,7 +12,7 @@ from sdstop.core.finding import Damage, Finding, RuledOut, Severity, Unchecked, 
 from sdstop.core.history import Window
 from sdstop.core.rule import Covers, Limits, Rule
 
-_VOLATILE = "write back"
+_VOLATILE, _SAFE = "write back", "write through"
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
@@ -38,7 +38,8 @@ def _judged(window: Window, row: MountPoint) -> Verdict:
     volatile = [name for name, cache in caches.items() if cache == _VOLATILE]
     if volatile:
         return _finding(window, row, volatile)
-    if not caches:
+    lowest = [thing.device for thing in below if not any(each.device for each in window.topology.holders(thing))]
+    if not lowest or any(caches.get(name or "") != _SAFE for name in lowest):
         return Unchecked("nobarrier; caches of its disks unknown", row.point)
     return RuledOut(row.point, f"nobarrier, and {human.plural(len(caches), 'device')} without a volatile cache")
 
