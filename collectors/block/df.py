@@ -16,9 +16,9 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
+from sdstop.collectors.block.mount_readings import FilesystemSpace, MountPoint
 from sdstop.collectors.block.mounts import ACCESS, UNFLUSHED
 from sdstop.collectors.block.mounts import parse as parse_mounts
-from sdstop.collectors.block.readings import FilesystemSpace, MountPoint
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.expression import expression
 from sdstop.core.form import Form, FormOutput, outputs

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from sdstop.collectors.block.readings import FilesystemSpace
+from sdstop.collectors.block.mount_readings import FilesystemSpace
 from sdstop.core.collector import Collector, Question
 from sdstop.core.host import Host, Malformed
 from sdstop.core.text import json_number, json_text, json_whole

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
+from sdstop.collectors.block.mount_readings import FstabEntry
 from sdstop.collectors.block.mounts import MOUNTS
-from sdstop.collectors.block.readings import FstabEntry
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.expression import expression
 from sdstop.core.host import Absent, Host

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from sdstop.collectors.block.attributes import kind_of
 from sdstop.collectors.block.lsblk import DM_TYPES, FORM, LsblkRow, parse, size
-from sdstop.collectors.block.readings import BlockDevice, BlockLink, MountPoint
+from sdstop.collectors.block.mount_readings import MountPoint
+from sdstop.collectors.block.readings import BlockDevice, BlockLink
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.expression import expression
 from sdstop.core.host import Absent, Host, Malformed

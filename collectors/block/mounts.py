@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from sdstop.collectors.block.readings import MountPoint
+from sdstop.collectors.block.mount_readings import MountPoint
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.expression import expression
 from sdstop.core.host import Absent, Host, Malformed

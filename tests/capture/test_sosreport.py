@@ -20,7 +20,8 @@ from sdstop.capture.reader import OpenError, open_capture
 from sdstop.capture.sosreport import stand_ins, unmangled
 from sdstop.cli import command
 from sdstop.collectors import BUILTIN
-from sdstop.collectors.block.readings import BlockDevice, MountPoint
+from sdstop.collectors.block.mount_readings import MountPoint
+from sdstop.collectors.block.readings import BlockDevice
 from sdstop.collectors.md.readings import Array
 from sdstop.core.evidence import UNDATED, Evidence, Outcome
 from sdstop.core.retention import Retention

@@ -11,7 +11,8 @@ from sdstop.collectors.block.df import DF_TEXT, without_options
 from sdstop.collectors.block.dm_tree import DM_TREE, kernel_name
 from sdstop.collectors.block.fio import FIO, fault
 from sdstop.collectors.block.lsblk_text import LSBLK
-from sdstop.collectors.block.readings import BlockDevice, BlockLink, FilesystemSpace, FioResult, MountPoint
+from sdstop.collectors.block.mount_readings import FilesystemSpace, MountPoint
+from sdstop.collectors.block.readings import BlockDevice, BlockLink, FioResult
 from sdstop.core.collector import Collector
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Malformed

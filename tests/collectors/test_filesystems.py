@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sdstop.collectors.block.filesystems import FILESYSTEMS, QUESTION, parse
-from sdstop.collectors.block.readings import FilesystemSpace
+from sdstop.collectors.block.mount_readings import FilesystemSpace
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Malformed
 from sdstop.node import filesystems

@@ -7,8 +7,8 @@ from typing import cast
 
 import pytest
 
+from sdstop.collectors.block.mount_readings import MountPoint
 from sdstop.collectors.block.mounts import MOUNTED
-from sdstop.collectors.block.readings import MountPoint
 from sdstop.core.evidence import Evidence, Outcome
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Denied, Malformed

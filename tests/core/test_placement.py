@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sdstop.collectors.block.readings import BlockLink, MountPoint
+from sdstop.collectors.block.mount_readings import MountPoint
+from sdstop.collectors.block.readings import BlockLink
 from sdstop.collectors.devicemapper.readings import MappedDevice
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.core.finding import Finding, RuledOut, Severity

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from sdstop.collectors.aoe.readings import AoeExport
-from sdstop.collectors.block.readings import BlockDevice, BlockLink, MountPoint
+from sdstop.collectors.block.mount_readings import MountPoint
+from sdstop.collectors.block.readings import BlockDevice, BlockLink
 from sdstop.collectors.zfs.readings import Vdev
 from sdstop.core.model import Reading
 from sdstop.core.topology import Topologies

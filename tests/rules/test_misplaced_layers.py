@@ -8,8 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from sdstop.collectors.block.devices import BLOCKDEV
+from sdstop.collectors.block.mount_readings import MountPoint
 from sdstop.collectors.block.mounts import MOUNTED
-from sdstop.collectors.block.readings import BlockDevice, MountPoint
+from sdstop.collectors.block.readings import BlockDevice
 from sdstop.collectors.devicemapper.dmsetup import STATUS
 from sdstop.collectors.devicemapper.mapper import MAPPER
 from sdstop.collectors.devicemapper.readings import INFO, TABLE

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from sdstop.analysis.tasks.kernel_log import by_thing, in_force
-from sdstop.collectors.block.readings import FilesystemSpace, MountPoint
+from sdstop.collectors.block.mount_readings import FilesystemSpace, MountPoint
 from sdstop.collectors.kernel.kinds import Subject
 from sdstop.collectors.kernel.readings import KernelComplaint
 from sdstop.core.history import Window

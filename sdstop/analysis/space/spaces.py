@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sdstop.analysis.latest import latest_rows
-from sdstop.collectors.block.readings import FilesystemSpace
+from sdstop.collectors.block.mount_readings import FilesystemSpace
 from sdstop.collectors.devicemapper.volume_readings import LogicalVolume, ThinPool, VolumeSnapshot
 from sdstop.collectors.zfs.readings import Pool
 from sdstop.core.finding import Finding, Severity

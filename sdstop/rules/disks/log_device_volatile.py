@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from sdstop.collectors.block.readings import BlockDevice, MountPoint
+from sdstop.collectors.block.mount_readings import MountPoint
+from sdstop.collectors.block.readings import BlockDevice
 from sdstop.collectors.md.readings import Member
 from sdstop.collectors.zfs.readings import Vdev
 from sdstop.core import format as human

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop.analysis.space.filling import Filling, filling
-from sdstop.collectors.block.readings import FilesystemSpace, MountPoint
+from sdstop.collectors.block.mount_readings import FilesystemSpace, MountPoint
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.finding import Damage, Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sdstop.analysis.space.filesystem_state import AFTER_ERROR, FilesystemState, filesystem_states
 from sdstop.analysis.tasks.kernel_log import gap_in, numbers, quoted, silence
-from sdstop.collectors.block.readings import MountPoint
+from sdstop.collectors.block.mount_readings import MountPoint
 from sdstop.collectors.filesystems.readings import Ext4Errors
 from sdstop.collectors.kernel.readings import KernelLog
 from sdstop.core import format as human

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop.analysis.space.filesystem_state import name_of
-from sdstop.collectors.block.readings import BlockDevice, MountPoint
+from sdstop.collectors.block.mount_readings import MountPoint
+from sdstop.collectors.block.readings import BlockDevice
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
 from sdstop.core.finding import Damage, Finding, RuledOut, Severity, Unchecked, Value, Verdict, cites

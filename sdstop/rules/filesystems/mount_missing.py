@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Iterator, Mapping
 
 from sdstop.analysis.space.filesystem_state import name_of
-from sdstop.collectors.block.readings import FilesystemSpace, FstabEntry, MountPoint
+from sdstop.collectors.block.mount_readings import FilesystemSpace, FstabEntry, MountPoint
 from sdstop.collectors.system.readings import Node
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 
-from sdstop.collectors.block.readings import FilesystemSpace
+from sdstop.collectors.block.mount_readings import FilesystemSpace
 from sdstop.collectors.devicemapper.raid_volumes import STRIPED
 from sdstop.collectors.devicemapper.volume_readings import MappedRaidState, ThinPool, VolumeSnapshot
 from sdstop.core.finding import Severity

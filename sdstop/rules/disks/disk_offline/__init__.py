@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from sdstop.analysis.disks.presence import gone
 from sdstop.collectors.aoe.readings import AoeTarget
-from sdstop.collectors.block.readings import BlockDevice, MountPoint
+from sdstop.collectors.block.mount_readings import MountPoint
+from sdstop.collectors.block.readings import BlockDevice
 from sdstop.collectors.devicemapper.multipath import ACTIVE, MAP_UUID
 from sdstop.collectors.devicemapper.readings import MultipathPath
 from sdstop.core import format as human

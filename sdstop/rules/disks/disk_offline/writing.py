@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sdstop.collectors.block.readings import BlockDevice, MountPoint
+from sdstop.collectors.block.mount_readings import MountPoint
+from sdstop.collectors.block.readings import BlockDevice
 from sdstop.collectors.devicemapper.multipath import MAP_UUID
 from sdstop.collectors.devicemapper.readings import MappedDevice
 from sdstop.collectors.md.readings import Array

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sdstop.collectors.block.readings import BlockDevice, MountPoint
+from sdstop.collectors.block.mount_readings import MountPoint
+from sdstop.collectors.block.readings import BlockDevice
 from sdstop.collectors.devicemapper.readings import MultipathPath, MultipathState
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
