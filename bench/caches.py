@@ -21,7 +21,8 @@ from sdstop.collectors import BUILTIN
 from sdstop.collectors.devicemapper.dmcache import DMCACHE
 from sdstop.collectors.devicemapper.dmsetup import FLASHCACHES, PARTITIONS, STATUS
 from sdstop.collectors.devicemapper.readings import INFO, TABLE
-from sdstop.core.diagnosis import Diagnosis, providers_of
+from sdstop.core.collector import providers_of
+from sdstop.core.diagnosis import Diagnosis
 from sdstop.core.evidence import Evidence, Frame, command_key
 from sdstop.core.history import History
 from sdstop.core.replay import Replay

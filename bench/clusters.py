@@ -22,7 +22,8 @@ from typing import Any
 from sdstop.collectors.powerflex.cluster import SCALEIO
 from sdstop.collectors.powerflex.objects import QUERY
 from sdstop.collectors.powerflex.readings import INSTANCES, STATISTICS
-from sdstop.core.diagnosis import Diagnosis, providers_of
+from sdstop.core.collector import providers_of
+from sdstop.core.diagnosis import Diagnosis
 from sdstop.core.evidence import Evidence, Frame, http_key
 from sdstop.core.history import History
 from sdstop.core.replay import Replay

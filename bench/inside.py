@@ -33,7 +33,8 @@ from sdstop.collectors.fabric.sas import SAS
 from sdstop.collectors.memory.dimms import DIMMS
 from sdstop.collectors.memory.edac import EDAC
 from sdstop.collectors.memory.readings import TABLE
-from sdstop.core.diagnosis import Diagnosis, providers_of
+from sdstop.core.collector import providers_of
+from sdstop.core.diagnosis import Diagnosis
 from sdstop.core.evidence import Evidence, Frame
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.history import History

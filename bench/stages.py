@@ -19,7 +19,8 @@ from tree import Counters
 
 from sdstop.cli.command import collect_seldom
 from sdstop.collectors import BUILTIN
-from sdstop.core.diagnosis import Diagnosis, providers_of
+from sdstop.core.collector import providers_of
+from sdstop.core.diagnosis import Diagnosis
 from sdstop.core.evidence import Frame, Origin
 from sdstop.core.history import History
 from sdstop.core.replay import Replay

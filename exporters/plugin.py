@@ -17,11 +17,11 @@ from fnmatch import fnmatchcase
 from msgspec import Struct
 
 from sdstop.core.account import not_understood, unknown_lines
-from sdstop.core.diagnosis import Judgement
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.finding_text import accepted_text, finding_text, subject_text
 from sdstop.core.format import safe
 from sdstop.core.headline import LONGEST, WORDS, Headline, SeenNode, by_reason
+from sdstop.core.judgement import Judgement
 from sdstop.core.placement import place_lines
 from sdstop.core.policy import Names, alone, matches
 from sdstop.core.session import Session

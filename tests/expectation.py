@@ -24,9 +24,9 @@ from sdstop.analysis.path.sentences import limit_sentence, second_sentence
 from sdstop.analysis.path.subjects import path_subjects
 from sdstop.capture.reader import open_capture
 from sdstop.collectors import BUILTIN
-from sdstop.core.diagnosis import Judgement
 from sdstop.core.evidence import Frame
 from sdstop.core.finding import Finding, Severity, worst_by_subject
+from sdstop.core.judgement import Judgement
 from sdstop.core.session import Session
 from sdstop.rules import RULES
 

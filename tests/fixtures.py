@@ -26,9 +26,9 @@ from msgspec.structs import replace
 
 from sdstop.capture.reader import open_capture
 from sdstop.collectors import BUILTIN
-from sdstop.core.diagnosis import Judgement
 from sdstop.core.evidence import Evidence, Frame, Origin
 from sdstop.core.interval import unrolled
+from sdstop.core.judgement import Judgement
 from sdstop.core.retention import Retention
 from sdstop.core.session import Look, Session
 from sdstop.rules import RULES

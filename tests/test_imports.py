@@ -217,7 +217,7 @@ def test_families_are_imported_one_by_one_and_only_when_they_are_asked_for() -> 
 import sys
 from sdstop.collectors import BUILTIN
 from sdstop.rules import RULES
-from sdstop.core.diagnosis import providers_of
+from sdstop.core.collector import providers_of
 from sdstop.core.families import in_use, names_of
 providers = providers_of(BUILTIN)
 names = [name for rule in RULES for name in (*names_of(rule.needs), *names_of(rule.instead), *rule.covered_names)]

@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from sdstop.core.diagnosis import Judgement
 from sdstop.core.finding import Damage, Finding, Severity, Value
 from sdstop.core.finding_order import by_cause
 from sdstop.core.history import Window
 from sdstop.core.joins import Naming
+from sdstop.core.judgement import Judgement
 from sdstop.core.rule import Rule
 from sdstop.exporters.prometheus.exposition import Heading, Sample, Told, label
 from sdstop.exporters.prometheus.health import Health, looked

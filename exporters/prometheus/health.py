@@ -16,9 +16,10 @@ from msgspec import Struct, field
 
 import sdstop
 from sdstop.core.collector import Collector
-from sdstop.core.diagnosis import Episode, Judgement
+from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import Outcome, dated
 from sdstop.core.finding import Severity
+from sdstop.core.judgement import Judgement
 from sdstop.core.session import Look
 from sdstop.core.snapshot import Run, Snapshot
 from sdstop.exporters.prometheus.exposition import Heading, Told, label

@@ -12,10 +12,10 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-from sdstop.core.collector import Collector
-from sdstop.core.diagnosis import Judgement, providers_of
+from sdstop.core.collector import Collector, providers_of
 from sdstop.core.evidence import Frame
 from sdstop.core.guard import Part
+from sdstop.core.judgement import Judgement
 from sdstop.core.model import Reading
 from sdstop.core.rule import Limits
 from sdstop.core.session import Look, Session

@@ -21,9 +21,9 @@ from sdstop.analysis.rebuilds.rebuilding import rebuild_analyses
 from sdstop.collectors.block.readings import BlockDevice
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.core.columns import Columns, values_at
-from sdstop.core.diagnosis import Judgement
 from sdstop.core.guard import Guard, Part
 from sdstop.core.history import Moment, Window
+from sdstop.core.judgement import Judgement
 from sdstop.core.model import Kind, Label, Metric, Name, Reading, Source, Unplaced
 from sdstop.core.snapshot import Run
 from sdstop.exporters.prometheus.demand import Demand

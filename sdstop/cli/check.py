@@ -20,7 +20,7 @@ from sdstop.cli.stdout import write
 
 if TYPE_CHECKING:
     from sdstop.cli.watch import Watch
-    from sdstop.core.diagnosis import Judgement
+    from sdstop.core.judgement import Judgement
     from sdstop.exporters.plugin import CheckLine
 
 SECONDS = 8.0
@@ -89,7 +89,7 @@ def _judged(options: argparse.Namespace, began: float, lacking: str) -> int:
         if watch.nodes:
             return _several(options, watch.nodes)
         from sdstop.cli.report import seen, whole
-        from sdstop.core.diagnosis import providers_of
+        from sdstop.core.collector import providers_of
         from sdstop.core.format import timestamp
         from sdstop.core.memory import Presence
         from sdstop.core.policy import names_in

@@ -10,7 +10,7 @@ from typing import Any
 
 from sdstop.cli import output
 from sdstop.cli.choices import chosen, configured
-from sdstop.core.diagnosis import providers_of
+from sdstop.core.collector import providers_of
 from sdstop.core.families import names_of
 from sdstop.core.format import safe
 from sdstop.exporters.report import catalogue

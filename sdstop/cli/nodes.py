@@ -12,7 +12,7 @@ from sdstop.core.format import plural, safe
 
 if TYPE_CHECKING:
     from sdstop.cli.watch import Watch
-    from sdstop.core.diagnosis import Judgement
+    from sdstop.core.judgement import Judgement
 
 _MOST = 8
 """Maximum number of other nodes that are named."""

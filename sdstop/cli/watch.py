@@ -13,8 +13,8 @@ from sdstop.core.evidence import Frame, Origin
 from sdstop.core.format import safe
 
 if TYPE_CHECKING:
-    from sdstop.core.diagnosis import Judgement
     from sdstop.core.history import Window
+    from sdstop.core.judgement import Judgement
     from sdstop.core.rule import Rule
     from sdstop.core.session import Look, Session
     from sdstop.core.timeline import Timeline
@@ -114,7 +114,7 @@ class Watch:
 
         Rules about things that do not move need no more than that, and state the time that they used.
         """
-        from sdstop.core.diagnosis import judge
+        from sdstop.core.judgement import judge
         from sdstop.rules import RULES
 
         configured = {rule: dict(limits) for rule, limits in self.config.thresholds.items()}

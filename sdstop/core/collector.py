@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from sdstop.core.evidence import command_key
 from sdstop.core.expression import expression
-from sdstop.core.families import Derivations, Families, names_of
+from sdstop.core.families import Derivations, Families, Providers, names_of
 from sdstop.core.form import Form
 from sdstop.core.host import Host
 from sdstop.core.model import Reading, Rows
@@ -276,3 +276,12 @@ def questions_of(collectors: Iterable[Collector]) -> dict[str, Question]:
         if found.setdefault(question.name, question).answer is not question.answer:
             raise ValueError(f"{question.what}: declared twice, with different answers")
     return found
+
+
+def providers_of(collectors: Sequence[Collector]) -> Providers:
+    """Return the names of the collectors that produce each family."""
+    found: dict[str, tuple[str, ...]] = {}
+    for collector in collectors:
+        for family in collector.family_names:
+            found[family] = (*found.get(family, ()), collector.name)
+    return Providers(found)

@@ -1,63 +1,28 @@
-"""Diagnosis: evaluation of all rules on a window, and the start and end of each finding."""
+"""Diagnosis: the findings of successive windows of one node, with the start and end of each."""
 
 from __future__ import annotations
 
-import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from sdstop.core.collector import Collector
-from sdstop.core.coverage import not_recorded, settled, without_source
-from sdstop.core.evidence import Outcome
-from sdstop.core.families import Providers, family_named, in_use, is_imported, names_of
-from sdstop.core.finding import Finding, Gap, RuledOut, Unchecked, Value, Verdict, with_members
+from sdstop.core.finding import Finding, Value
 from sdstop.core.finding_order import by_cause, in_order, urgency
-from sdstop.core.folding import Folds, folded, folds_of
-from sdstop.core.guard import Guard, Part, check_wanted, given_up_if
+from sdstop.core.folding import Folds, folds_of
+from sdstop.core.guard import Guard
 from sdstop.core.history import Window
 from sdstop.core.inapplicable import Inapplicable
-from sdstop.core.memory import gone_findings
-from sdstop.core.placement import placed, qualified
-from sdstop.core.policy import NO_POLICY, OFF, Policy, names_in
-from sdstop.core.remarks import with_remarks
-from sdstop.core.rule import Rule, of_rule
+from sdstop.core.judgement import Judge, Judgement, RuleResult
+from sdstop.core.policy import NO_POLICY, Policy
+from sdstop.core.rule import Rule
 from sdstop.core.snapshot import Snapshot
 
 BRIDGE = 10.0
 """Longest gap, in seconds, after which a recurring finding still belongs to the same episode."""
 PAST = 1000
 """Maximum number of ended episodes kept for findings that recurred."""
-
-
-class Judgement(Struct, frozen=True):
-    """Results of all rules for one window: findings worst first, each cause followed by the findings it explains.
-
-    Findings about most of the things that share another one are folded (see sdstop.core.folding). `ran` lists the IDs
-    of the rules that had data to check.
-    """
-
-    findings: tuple[Finding, ...] = ()
-    ruled_out: tuple[RuledOut, ...] = ()
-    unchecked: tuple[Unchecked, ...] = ()
-    ran: tuple[str, ...] = ()
-
-    @property
-    def judged(self) -> bool:
-        """Whether anything was judged, good or bad."""
-        return bool(self.findings or self.ruled_out)
-
-    @property
-    def every(self) -> tuple[Finding, ...]:
-        """The findings, and the members of the folded ones."""
-        return tuple(with_members(self.findings))
-
-    @property
-    def singles(self) -> tuple[Finding, ...]:
-        """The findings as the rules made them."""
-        return tuple(finding for finding in self.every if not finding.members)
 
 
 class Episode(Struct, frozen=True, gc=False):
@@ -86,193 +51,6 @@ class Episode(Struct, frozen=True, gc=False):
         return max((now if self.ended is None else self.ended) - self.began, 0.0)
 
 
-def judge(
-    window: Window,
-    rules: Sequence[Rule],
-    configured: Mapping[str, Mapping[str, float]],
-    guard: Guard | None = None,
-    held: Folds = frozenset(),
-    unwanted: Callable[[], bool] = bool,
-    policy: Policy = NO_POLICY,
-    kept: Inapplicable[_RuleResult] | None = None,
-) -> Judgement:
-    """Evaluate every applicable rule; rules without data yield Unchecked with the reason.
-
-    A thing that a rule found critical and that is gone is a finding of that rule, even if it cannot run. A rule that
-    raises an exception is unchecked; `guard` counts it. `held` are the folded findings of the frame before. Raises
-    Superseded as soon as the judgement is `unwanted` and a rule ends, or a long one has judged one of its groups. The
-    `policy` changes thresholds and severities.
-    `kept` has followed the windows of one session up to this one.
-    """
-    guard = guard or Guard()
-    ordered, checked, findings = _in_order(rules), list[_RuleResult](), list[Finding]()
-    with given_up_if(unwanted):
-        for rule in ordered:
-            check_wanted()
-            one = kept.of(rule) if kept is not None else None
-            if one is None:  # a result that is kept has no findings
-                one = _checked(window, rule, configured, guard, findings, policy, kept)
-                findings += _findings((one,))
-            checked.append(one)
-    return _judgement(window, ordered, checked, guard, held, policy)
-
-
-def _in_order(rules: Sequence[Rule]) -> list[Rule]:
-    """Return the rules, those that need the findings of others last."""
-    return sorted(rules, key=lambda rule: bool(rule.after))
-
-
-class _RuleResult(Struct, frozen=True):
-    """Verdicts of one rule, its critical things that are gone, and its ID if it had data to check."""
-
-    verdicts: Sequence[Verdict] = ()
-    gone: Sequence[Finding] = ()
-    ran: str | None = None
-
-
-def _findings(checked: Iterable[_RuleResult]) -> list[Finding]:
-    return [v for each in checked for v in (*each.gone, *each.verdicts) if isinstance(v, Finding)]
-
-
-def _checked(
-    window: Window,
-    rule: Rule,
-    configured: Mapping[str, Mapping[str, float]],
-    guard: Guard,
-    findings: Sequence[Finding],
-    policy: Policy,
-    kept: Inapplicable[_RuleResult] | None,
-) -> _RuleResult:
-    """Return the verdicts of a rule, none if it does not apply here; `findings` are those of other rules."""
-    known = kept.of(rule) if kept is not None else None
-    if known is not None:
-        return known
-
-    def check() -> _RuleResult:
-        missing = _missing(window, rule)
-        replaced = missing is not None and any(window.rows(family) for family in in_use(rule.instead))
-        verdicts: Sequence[Verdict] = ()
-        if policy.is_off(rule) and (missing is None or missing.gap not in _UNSEEN):
-            return _RuleResult((Unchecked(OFF, rule=rule.id, calm=True),))
-        if missing is None or replaced:
-            found = policy.verdicts(rule, window, configured.get(rule.id), findings)
-            verdicts = settled(window, rule, found)
-        judged = any(not isinstance(verdict, Unchecked) for verdict in verdicts)
-        if missing is not None and not judged:
-            bare = missing.gap in _UNSEEN and tuple(of_rule(each, rule) for each in without_source(window, rule))
-            # What other readings show and do not prove is still a reason not to call the node good.
-            doubted = [each for each in verdicts if isinstance(each, Unchecked) and each.gap is Gap.FAULTY]
-            doubted = doubted if missing.gap is not Gap.FAULTY else []
-            result = _RuleResult(bare or (verdicts if missing is _UNCONCERNED else (of_rule(missing, rule), *doubted)))
-            if kept is not None and not (bare or replaced or rule.remembers or missing.gap is Gap.EARLY):
-                kept.keep(window, rule, result)
-            return result
-        return _RuleResult(verdicts, ran=rule.id if judged or not verdicts else None)
-
-    return _guarded(window, rule, check, guard)
-
-
-def _unreached(window: Window, rule: Rule, before: Judgement, guard: Guard) -> _RuleResult:
-    """Return the verdict of a rule that the time limit of this frame excluded, and its findings of the last frame."""
-
-    def check() -> _RuleResult:
-        missing = _missing(window, rule)
-        if missing is _UNCONCERNED:
-            return _RuleResult()
-        gone = {finding.subject for finding in gone_findings(window.now, rule)}
-        kept = [f for f in before.singles if f.rule == rule.id and missing is None and f.subject not in gone]
-        return _RuleResult((*kept, of_rule(missing or _NO_TIME, rule)))
-
-    return _guarded(window, rule, check, guard)
-
-
-def _guarded(window: Window, rule: Rule, check: Callable[[], _RuleResult], guard: Guard) -> _RuleResult:
-    def helpless(said: str) -> _RuleResult:
-        return _RuleResult((Unchecked(f"error in this rule: {said}", rule=rule.id, gap=Gap.FAULTY),))
-
-    gone = tuple(of_rule(finding, rule) for finding in gone_findings(window.now, rule)) if rule.remembers else ()
-    checked = guard.call(Part.RULE, rule.id, check, helpless)
-    return _with_gone(checked, gone) if gone else checked
-
-
-def _with_gone(checked: _RuleResult, gone: Sequence[Finding]) -> _RuleResult:
-    """Return a result with the things that are gone; of two findings about one thing the worse one counts."""
-    told = {v.subject: v.severity.rank for v in checked.verdicts if isinstance(v, Finding)}
-    left = {each.subject: each for each in gone if each.severity.rank > told.get(each.subject, -1)}
-    rest = [v for v in checked.verdicts if not (isinstance(v, Finding) and v.subject in left)]
-    return replace(checked, verdicts=rest, gone=tuple(left.values()))
-
-
-def _judgement(
-    window: Window, rules: Sequence[Rule], checked: Sequence[_RuleResult], guard: Guard, held: Folds, policy: Policy
-) -> Judgement:
-    """Return the verdicts of all rules as one judgement."""
-    findings = _findings(checked)
-    ruled_out: list[RuledOut] = []
-    unchecked: list[Unchecked] = []
-    ran: list[str] = []
-    for of_one in checked:
-        ran += [of_one.ran] if of_one.ran is not None else []
-        for verdict in of_one.verdicts:
-            if isinstance(verdict, RuledOut):
-                ruled_out.append(verdict)
-            elif isinstance(verdict, Unchecked):
-                unchecked.append(verdict)
-    if findings:
-        found, topology = findings, window.topology
-        placed_ = guard.call(Part.RULE, "placement", lambda: placed(found, topology, rules), lambda _: found)
-        found_ = guard.call(Part.RULE, "folding", lambda: folded(placed_, topology, rules, held), lambda _: placed_)
-        findings = guard.call(Part.RULE, "remarks", lambda: with_remarks(found_, window, rules), lambda _: found_)
-        findings = policy.applied(findings, window.now.taken, names_in(window.topology))
-    told = in_order(findings)
-    if told and ruled_out:
-        good, topology = ruled_out, window.topology
-        ruled_out = guard.call(
-            Part.RULE, "placement", lambda: qualified(good, told, topology, rules), lambda _: good
-        )  # fmt: skip
-    return Judgement(told, tuple(ruled_out), tuple(unchecked), tuple(ran))
-
-
-_BADNESS = (Outcome.TIMEOUT, Outcome.FAILED, Outcome.UNREAD, Outcome.DENIED)
-_UNCONCERNED = Unchecked("not applicable", calm=True)
-_UNSEEN = frozenset({_UNCONCERNED.gap, Gap.UNRECORDED})
-_NO_TIME = Unchecked("no time in this frame", gap=Gap.EARLY)
-
-
-def _missing(window: Window, rule: Rule) -> Unchecked | None:
-    """Return None if the rule can run, `_UNCONCERNED` if it does not apply here, otherwise the reason it cannot run."""
-    by_family, known_runs = window.now.by_family, window.now.runs
-    for needed in names_of(rule.needs):
-        family = family_named(needed) if is_imported(needed) else None
-        known = family in by_family
-        if known and family is not None and (not family.joined or window.rows(family)):
-            continue
-        names = tuple(window.providers.of((needed,)))
-        runs = [known_runs[name] for name in names if name in known_runs]
-        bad = [run for run in runs if run.outcome in _BADNESS]
-        if known and not bad:
-            continue  # no rows of a joined family is a valid result unless one of its sources failed
-        if len(runs) < len(names):
-            return Unchecked(f"waiting for {' and '.join(names)}", gap=Gap.EARLY)
-        if bad:
-            run = min(bad, key=lambda run: _BADNESS.index(run.outcome))
-            gap = Gap.DENIED if run.outcome is Outcome.DENIED else Gap.FAULTY
-            return Unchecked(f"{run.collector}: {run.outcome.value}, {run.reason}", gap=gap)
-        if any(run.ok for run in runs):
-            return Unchecked("collecting data: needs two samples", gap=Gap.EARLY)
-        lacking = [run for run in runs if not run.recorded]
-        asked = [run for run in runs if run.is_live]
-        if not lacking or (asked and all(run.recorded for run in asked)):
-            return _UNCONCERNED  # a text about something that the node lacks is not expected
-        why = not_recorded(lacking[0]) if asked else "needs recorded output, and there is none"
-        return Unchecked(f"{lacking[0].collector}: {why}", calm=True, gap=Gap.UNRECORDED)
-    if rule.needs and not any(window.rows(family) for family in in_use(rule.needs, rule.either)):
-        return _UNCONCERNED
-    if rule.seconds and window.seconds + 0.5 < rule.seconds:
-        return Unchecked(f"collecting data: {max(window.seconds, 0.0):.0f} of {rule.seconds:g} s", gap=Gap.EARLY)
-    return None
-
-
 class Diagnosis(Struct):
     """Findings over time: the active ones and all episodes so far.
 
@@ -295,7 +73,7 @@ class Diagnosis(Struct):
     pause: Callable[[], object] | None = None
     """Called before each rule; it may wait for something more urgent."""
     _first: int = 0
-    _kept: tuple[Policy, Inapplicable[_RuleResult]] | None = None
+    _kept: tuple[Policy, Inapplicable[RuleResult]] | None = None
 
     def add(self, window: Window, until: float | None = None, *, unordered: bool = False) -> Judgement:
         """Evaluate a window that ends one frame later than the previous one.
@@ -379,6 +157,7 @@ class Diagnosis(Struct):
             self._kept = self.policy, Inapplicable()
         kept = self._kept[1]
         kept.follow(window)
+        judge = Judge(self.rules, self.configured, self.policy, self.guard, kept)
         if until is None:
             pause = self.pause
 
@@ -387,22 +166,10 @@ class Diagnosis(Struct):
                     pause()
                 return False
 
-            return judge(window, self.rules, self.configured, self.guard, held, unwanted, self.policy, kept)
-        rules, found = _in_order(self.rules), dict[int, _RuleResult]()
-        start, self._first = self._first, 0
-        for at in (*range(start, len(rules)), *range(start)):
-            if found and time.monotonic() >= until:
-                self._first = at
-                break
-            rule, findings = rules[at], list[Finding]()
-            if rule.after:
-                done = {rules[each].id for each in found}
-                findings = [*_findings(found.values()), *(f for f in self.now.singles if f.rule not in done)]
-            found[at] = _checked(window, rule, self.configured, self.guard, findings, self.policy, kept)
-        late = [at for at in range(len(rules)) if at not in found]
-        self.is_behind = bool(late)
-        found |= {at: _unreached(window, rules[at], self.now, self.guard) for at in late}
-        return _judgement(window, rules, [found[at] for at in range(len(rules))], self.guard, held, self.policy)
+            return judge.judge(window, held, unwanted)
+        judgement, following = judge.judge_until(until, window, held, self.now, self._first)
+        self.is_behind, self._first = following is not None, following or 0
+        return judgement
 
     def ordered(self) -> list[Episode]:
         """Return all episodes, active ones first, each part ordered as in a judgement: worst first, causes first."""
@@ -424,12 +191,3 @@ def _with_largest(episode: Episode, before: Episode) -> Episode:
     most = Value("most", "most affected at the same time", len(largest[0].members))
     values = (*(value for value in finding.values if value.name != most.name), most)
     return replace(episode, finding=replace(finding, values=values), largest=largest)
-
-
-def providers_of(collectors: Sequence[Collector]) -> Providers:
-    """Return the names of the collectors that produce each family."""
-    found: dict[str, tuple[str, ...]] = {}
-    for collector in collectors:
-        for family in collector.family_names:
-            found[family] = (*found.get(family, ()), collector.name)
-    return Providers(found)

@@ -17,12 +17,12 @@ from collections.abc import Set as AbstractSet
 from msgspec import Struct
 
 from sdstop.core.collector import Collector
-from sdstop.core.diagnosis import Judgement
 from sdstop.core.evidence import Origin, Outcome
 from sdstop.core.finding import Finding, Gap, Severity, Unchecked
 from sdstop.core.finding_order import by_cause
 from sdstop.core.finding_text import finding_text, subject_text
 from sdstop.core.format import natural, plural, safe
+from sdstop.core.judgement import Judgement
 from sdstop.core.policy import OFF
 from sdstop.core.snapshot import Run
 

@@ -13,13 +13,13 @@ from functools import cache
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sdstop.core.diagnosis import Judgement, judge
 from sdstop.core.evidence import Evidence, Frame
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Finding, Gap, Unchecked
 from sdstop.core.finding_order import in_order
 from sdstop.core.guard import Superseded
 from sdstop.core.history import KEEP, History, Window
+from sdstop.core.judgement import Judgement, judge
 from sdstop.core.memory import Memory, with_vanished
 from sdstop.core.replay import Replay
 from sdstop.core.session import Look, Session

@@ -12,13 +12,14 @@ from msgspec.structs import replace
 
 from sdstop.core.account import not_understood
 from sdstop.core.change import is_due
-from sdstop.core.collector import Collector
-from sdstop.core.diagnosis import Diagnosis, Episode, Judgement, providers_of
+from sdstop.core.collector import Collector, providers_of
+from sdstop.core.diagnosis import Diagnosis, Episode
 from sdstop.core.evidence import Frame, Origin
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.guard import Guard
 from sdstop.core.headline import Headline, headline
 from sdstop.core.history import KEEP, YOUNG, History, Window
+from sdstop.core.judgement import Judgement
 from sdstop.core.known import Known
 from sdstop.core.memory import Memory
 from sdstop.core.pauses import Pauses

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sdstop.core.diagnosis import Judgement
 from sdstop.core.evidence import Cite, Defect, Outcome, dated
 from sdstop.core.families import in_use, names_of
 from sdstop.core.finding import Finding, Gap, RuledOut, Unchecked, Verdict
@@ -19,6 +18,7 @@ from sdstop.core.finding_order import by_cause, urgency
 from sdstop.core.format import duration, listed
 from sdstop.core.guard import Guard, Part
 from sdstop.core.history import Window
+from sdstop.core.judgement import Judgement
 from sdstop.core.model import Reading
 from sdstop.core.policy import NO_POLICY, OFF, Policy, agreed, with_consequences
 from sdstop.core.rule import NodeRule, Threshold, of_rule

@@ -16,12 +16,13 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from sdstop.core.account import not_understood
-from sdstop.core.diagnosis import Episode, Judgement
+from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import Frame, dated
 from sdstop.core.finding import Finding, RuledOut, Unchecked, Verdict
 from sdstop.core.guard import Guard
 from sdstop.core.headline import Headline, SeenNode, headline_of
 from sdstop.core.history import Window
+from sdstop.core.judgement import Judgement
 from sdstop.core.rule import NodeRule
 from sdstop.core.session import Look, Session
 from sdstop.core.site import Site, SiteNode, judge_site, judgement_of, ordered

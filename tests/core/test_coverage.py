@@ -10,15 +10,15 @@ from typing import Annotated, ClassVar
 import pytest
 
 from sdstop.collectors import BUILTIN
-from sdstop.core.collector import Collector, Command, Need
+from sdstop.core.collector import Collector, Command, Need, providers_of
 from sdstop.core.coverage import NO_VERDICT, _beginning, names_in
-from sdstop.core.diagnosis import Judgement, providers_of
 from sdstop.core.evidence import Cite, Evidence, Frame, Origin, Outcome
 from sdstop.core.finding import Damage, Finding, Gap, RuledOut, Severity, Unchecked, Verdict, passed
 from sdstop.core.headline import CRITICAL, OK, UNKNOWN
 from sdstop.core.history import Window
 from sdstop.core.host import Host, Malformed
 from sdstop.core.joins import Identity, Naming, ThingKind
+from sdstop.core.judgement import Judgement
 from sdstop.core.lookback import Lookback
 from sdstop.core.memory import Presence
 from sdstop.core.model import Label, Metric, Reading, Source

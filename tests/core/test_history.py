@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from sdstop.core.collector import Collector, Need
 from sdstop.core.column_series import Reprint, Row
-from sdstop.core.diagnosis import Diagnosis, judge
+from sdstop.core.diagnosis import Diagnosis
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark, readable
 from sdstop.core.excerpt import EXCERPT
 from sdstop.core.families import Providers
@@ -24,6 +24,7 @@ from sdstop.core.finding_order import by_cause
 from sdstop.core.guard import Part
 from sdstop.core.history import KEEP, History, Window
 from sdstop.core.host import Host
+from sdstop.core.judgement import judge
 from sdstop.core.lookback import Lookback
 from sdstop.core.model import Reading, Source
 from sdstop.core.rule import Limits, Rule, Threshold

@@ -11,12 +11,12 @@ import pytest
 from msgspec.structs import replace
 
 from sdstop.collectors import BUILTIN
-from sdstop.core import diagnosis
 from sdstop.core.diagnosis import BRIDGE, Diagnosis
 from sdstop.core.evidence import Evidence, Frame, Origin, RunMark
 from sdstop.core.finding import Finding, Gap, RuledOut, Severity, Unchecked, Verdict
 from sdstop.core.guard import Guard, Part
 from sdstop.core.history import Window
+from sdstop.core.judgement import Judgement
 from sdstop.core.judging import MOST_WAITING, Judging, merged
 from sdstop.core.rule import Limits, Rule
 from sdstop.core.session import Session
@@ -49,13 +49,13 @@ def slow_rules(clock: Clock, count: int, *, finds: bool = False) -> list[Rule]:
     return [Rule(f"slow-{number}", "s", Severity.WARNING, check, ()) for number in range(count)]
 
 
-def reached(judgement: diagnosis.Judgement) -> list[str]:
+def reached(judgement: Judgement) -> list[str]:
     return [rule.removeprefix("slow-") for rule in judgement.ran]
 
 
 def test_rules_without_time_are_unchecked_and_come_first_in_the_next_frame(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    monkeypatch.setattr(diagnosis, "time", clock)
+    monkeypatch.setattr("sdstop.core.judgement.time", clock)
     judged = Diagnosis(slow_rules(clock, 5))
     window = session(()).feed(frame(1, 1)).window
     first = judged.add(window, clock.now + 2.0)
@@ -73,7 +73,7 @@ def test_rules_without_time_are_unchecked_and_come_first_in_the_next_frame(monke
 
 def test_findings_of_rules_without_time_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    monkeypatch.setattr(diagnosis, "time", clock)
+    monkeypatch.setattr("sdstop.core.judgement.time", clock)
     judged = Diagnosis(slow_rules(clock, 3, finds=True))
     given = session(())
     window = given.feed(frame(1, 1)).window

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 from msgspec.structs import replace
 
-from sdstop.core.diagnosis import Judgement, judge
 from sdstop.core.finding import Severity
+from sdstop.core.judgement import Judgement, judge
 from sdstop.core.policy import OFF, Acceptance, Policy, RulePolicy
 from sdstop.core.session import Session
 from sdstop.rules import RULES

@@ -16,7 +16,7 @@ from sdstop.collectors.devicemapper.volume_readings import LogicalVolume
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.collectors.network.readings import Bond, BondSlave
 from sdstop.collectors.zfs.readings import Pool, Vdev
-from sdstop.core.diagnosis import providers_of
+from sdstop.core.collector import providers_of
 from sdstop.core.history import History, Window
 from sdstop.core.joins import (
     GroupKind,

@@ -17,9 +17,9 @@ from msgspec.structs import replace
 from sdstop.cli import command
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.memory import smbios
-from sdstop.core.diagnosis import Judgement, judge
 from sdstop.core.evidence import Evidence, Frame, Origin, RunMark
 from sdstop.core.interval import unrolled
+from sdstop.core.judgement import Judgement, judge
 from sdstop.core.retention import Retention
 from sdstop.core.session import Session
 from sdstop.exporters.capture import CaptureWriter

@@ -12,9 +12,9 @@ from sdstop.collectors.block.devices import BLOCKDEV
 from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.collectors.md.arrays import MDRAID
 from sdstop.collectors.md.members import MDMEMBERS
-from sdstop.core.diagnosis import Judgement
 from sdstop.core.evidence import Evidence, Frame, Origin
 from sdstop.core.finding import Finding
+from sdstop.core.judgement import Judgement
 from sdstop.core.session import Session
 from sdstop.rules.arrays.hot_stripe_member import HOT_STRIPE_MEMBER
 from sdstop.rules.arrays.slow_stripe_member import SLOW_STRIPE_MEMBER

@@ -12,10 +12,10 @@ import pytest
 from sdstop.collectors.block.names import DEVICE_NAMES
 from sdstop.collectors.drbd.resources import DRBD
 from sdstop.collectors.powerflex.cluster import SCALEIO
-from sdstop.core.diagnosis import Judgement
 from sdstop.core.evidence import Evidence, Frame, Origin
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Damage, Finding
+from sdstop.core.judgement import Judgement
 from sdstop.core.session import Session
 from sdstop.readings.cluster import ClusterClient, ClusterDevice
 from sdstop.rules import RULES

@@ -146,7 +146,7 @@ def test_without_folding_each_finding_is_there(monkeypatch: pytest.MonkeyPatch) 
     def broken(*_: object) -> list[Finding]:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("sdstop.core.diagnosis.folded", broken)
+    monkeypatch.setattr("sdstop.core.judgement.folded", broken)
     session = Session(Origin("node"), BUILTIN, [DEVICE_HUNG])
     session.feed_all(_frames()[:34])
     assert {each.id for each in session.head().judgement.findings} == _single(*_HANGS)

@@ -14,9 +14,9 @@ from typing import NamedTuple
 import pytest
 
 from sdstop.collectors import BUILTIN
-from sdstop.core.diagnosis import judge
 from sdstop.core.finding import RuledOut, Severity, Verdict
 from sdstop.core.history import Window
+from sdstop.core.judgement import judge
 from sdstop.core.rule import Limits, Rule
 from sdstop.core.session import Session
 from sdstop.readings.disk import Disk

@@ -13,10 +13,10 @@ from sdstop.collectors.fabric.hba import HBA
 from sdstop.collectors.memory.dimms import DIMMS
 from sdstop.collectors.memory.readings import TABLE
 from sdstop.core.collector import Collector, Need
-from sdstop.core.diagnosis import Judgement
 from sdstop.core.evidence import Evidence, Frame, Origin
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.host import Host
+from sdstop.core.judgement import Judgement
 from sdstop.core.model import Reading
 from sdstop.core.session import Session
 from sdstop.readings.rebuild import Rebuild

@@ -21,8 +21,8 @@ from sdstop.collectors import BUILTIN
 from sdstop.collectors.system.readings import Pressure
 from sdstop.core.collector import Collector
 from sdstop.core.columns import Batch
-from sdstop.core.diagnosis import judge
 from sdstop.core.format import safe
+from sdstop.core.judgement import judge
 from sdstop.core.model import Fact, Label, Reading, schema
 from sdstop.core.session import Session
 from sdstop.core.shell import phrase, quoted

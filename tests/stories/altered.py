@@ -14,12 +14,12 @@ from collections.abc import Set as AbstractSet
 from msgspec.structs import replace
 
 from sdstop.collectors import BUILTIN
-from sdstop.core.collector import Collector, commands_of
-from sdstop.core.diagnosis import Judgement, judge, providers_of
+from sdstop.core.collector import Collector, commands_of, providers_of
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark, slug
 from sdstop.core.evidence_host import TREE
 from sdstop.core.headline import Headline, headline
 from sdstop.core.history import History, Window
+from sdstop.core.judgement import Judgement, judge
 from sdstop.core.replay import Replay
 from sdstop.core.retention import Retention
 from sdstop.core.snapshot import Run, Snapshot

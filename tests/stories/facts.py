@@ -27,9 +27,9 @@ from msgspec.structs import replace
 
 from sdstop.collectors import BUILTIN
 from sdstop.core.collector import commands_of
-from sdstop.core.diagnosis import Judgement, judge
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, slug
 from sdstop.core.finding import Finding, Severity, Unchecked
+from sdstop.core.judgement import Judgement, judge
 from sdstop.core.retention import Retention
 from sdstop.core.session import Session
 from sdstop.rules import RULES

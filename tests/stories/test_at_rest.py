@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from sdstop.collectors import BUILTIN
 from sdstop.core.collector import RESTING
-from sdstop.core.diagnosis import Judgement
 from sdstop.core.evidence import Frame
+from sdstop.core.judgement import Judgement
 from sdstop.core.judging import merged
 from sdstop.core.session import Session
 from sdstop.rules import RULES

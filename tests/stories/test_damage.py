@@ -17,10 +17,10 @@ from msgspec.structs import replace
 from sdstop.capture.contents import Contents
 from sdstop.capture.reader import read_capture
 from sdstop.collectors import BUILTIN
-from sdstop.core.diagnosis import judge
 from sdstop.core.evidence import Evidence, Frame, Outcome
 from sdstop.core.finding import Finding
 from sdstop.core.headline import OK
+from sdstop.core.judgement import judge
 from sdstop.core.retention import Retention
 from sdstop.core.session import Session
 from sdstop.exporters.capture import CaptureWriter

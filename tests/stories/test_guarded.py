@@ -18,10 +18,10 @@ from msgspec.structs import replace
 
 from sdstop import analysis
 from sdstop.collectors import BUILTIN
-from sdstop.core.diagnosis import Judgement, judge
 from sdstop.core.finding import Verdict
 from sdstop.core.guard import Guard, Part
 from sdstop.core.history import Window
+from sdstop.core.judgement import Judgement, judge
 from sdstop.core.session import Look, Session
 from sdstop.exporters.prometheus import tallies
 from sdstop.exporters.prometheus.metrics import Exposition
@@ -356,7 +356,7 @@ def test_the_frame_after_an_exception_is_shown(monkeypatch: pytest.MonkeyPatch) 
 def test_unchecked_is_said_for_a_rule_whose_data_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether a rule can run at all is asked within the guard, too."""
     window = session_of("draid-one-dimm").head().window
-    monkeypatch.setattr("sdstop.core.diagnosis._missing", boom)
+    monkeypatch.setattr("sdstop.core.judgement._missing", boom)
     judgement = judge(fresh(window), RULES, {})
     assert len(judgement.unchecked) == len(RULES)
     assert all("error in this rule" in verdict.reason for verdict in judgement.unchecked)

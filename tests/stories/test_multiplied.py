@@ -15,9 +15,11 @@ import pytest
 from msgspec.structs import replace
 
 from sdstop.collectors import BUILTIN
-from sdstop.core.diagnosis import Diagnosis, judge, providers_of
+from sdstop.core.collector import providers_of
+from sdstop.core.diagnosis import Diagnosis
 from sdstop.core.evidence import Evidence, Frame, RunMark
 from sdstop.core.history import History, Window
+from sdstop.core.judgement import judge
 from sdstop.core.replay import Replay
 from sdstop.readings.disk import DISKSTATS, WRAP
 from sdstop.readings.rebuild import Rebuild

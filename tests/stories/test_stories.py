@@ -21,11 +21,11 @@ from sdstop.capture.reader import PACKED, open_capture
 from sdstop.cli.command import execute
 from sdstop.collectors import BUILTIN
 from sdstop.core.coverage import NO_VERDICT
-from sdstop.core.diagnosis import Judgement
 from sdstop.core.evidence import Frame, Origin, Outcome, readable
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Damage, Finding, Severity
 from sdstop.core.headline import NOT_YET
+from sdstop.core.judgement import Judgement
 from sdstop.core.lookback import Lookback
 from sdstop.core.session import Session
 from sdstop.exporters import plugin as check

@@ -9,10 +9,11 @@ from functools import cache, cached_property
 from sdstop.analysis.comparison.load_totals import LoadTotals
 from sdstop.collectors.block.readings import BlockDevice
 from sdstop.collectors.system.readings import Node
-from sdstop.core.diagnosis import Episode, Judgement
+from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import Outcome, dated
 from sdstop.core.history import Window
 from sdstop.core.joins import Naming
+from sdstop.core.judgement import Judgement
 from sdstop.core.model import Reading
 from sdstop.core.session import Look, Session
 from sdstop.core.snapshot import Run
