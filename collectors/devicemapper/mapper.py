@@ -16,6 +16,8 @@ from sdstop.core.model import Reading
 from sdstop.core.text import whole
 
 BLOCK = "/sys/block"
+_PLACEHOLDER = "-pool"
+"""Suffix of the UUID of the linear mapping above a thin pool, which nothing uses (LVM2, lib/activate/dev_manager.c)."""
 
 
 def read(host: Host) -> Iterable[Reading]:
@@ -42,6 +44,7 @@ def read(host: Host) -> Iterable[Reading]:
             len(parts),
             sum(part.length for part in parts),
             max((each for part in parts if (each := _delay(part)) is not None), default=None),
+            mapping is not None and mapping.uuid.startswith("LVM-") and mapping.uuid.endswith(_PLACEHOLDER),
         )
 
 

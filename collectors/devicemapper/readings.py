@@ -23,7 +23,7 @@ class MappedDevice(Reading, frozen=True):
     things: ClassVar = {
         "device": Identity(
             Stated(
-                "targets",
+                "purpose",
                 {
                     **dict.fromkeys(("linear", "striped", "raid", "thin", "snapshot", "crypt"), ThingKind.VOLUME),
                     **dict.fromkeys(("cache", "writecache", "flashcache"), ThingKind.CACHE),
@@ -56,6 +56,14 @@ class MappedDevice(Reading, frozen=True):
         float | None,
         Metric("Delay", "Longest time for which a delay target holds back requests", "seconds", setting=True),
     ] = None
+    placeholder: Annotated[
+        bool, Metric("Placeholder", "Whether LVM made it only to keep a thin pool's name in use", export=False)
+    ] = False
+
+    @property
+    def purpose(self) -> str:
+        """`placeholder`, otherwise the targets."""
+        return "placeholder" if self.placeholder else self.targets
 
 
 class MappedState(Reading, frozen=True):

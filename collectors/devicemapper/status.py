@@ -34,7 +34,7 @@ from sdstop.collectors.devicemapper.readings import (
     MultipathPath,
     MultipathState,
 )
-from sdstop.collectors.devicemapper.volume_readings import MappedRaidState, ThinPool, ThinVolume, VolumeSnapshot
+from sdstop.collectors.devicemapper.volume_readings import LAYERS, MappedRaidState, ThinPool, ThinVolume, VolumeSnapshot
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.expression import expression
@@ -55,8 +55,6 @@ _TARGETS = frozenset({
     *raid_volumes.TARGETS, *thin_pools.POOLS, thin_pools.VOLUME, *snapshots.TARGETS, *checksums.TARGETS,
     multipath.TARGET,
 })  # fmt: skip
-_THIN = "-tpool"
-"""Suffix of the device that LVM makes of a thin pool; the pool's own name is that of another device, or of none."""
 
 
 def read(host: Host) -> Iterable[Reading]:
@@ -168,7 +166,8 @@ def _target(segment: Segment, key: str, names: MappingNames, table: str) -> Iter
         yield row
         yield from raid_volumes.beside(row)
     elif segment.target in thin_pools.POOLS:
-        yield thin_pools.pool(segment, name.removesuffix(_THIN), device, table, key)
+        layer = next(filter(name.endswith, LAYERS.values()), "")
+        yield thin_pools.pool(segment, name.removesuffix(layer), device, table, key)
     elif segment.target == thin_pools.VOLUME:
         pool = names.device(words[0]) if words else None
         yield thin_pools.thin_volume(segment, name, device, pool, key)

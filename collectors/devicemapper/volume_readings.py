@@ -22,6 +22,10 @@ _HIDDEN = expression(r"_(?:[rm]image_\d+|rmeta_\d+|mlog|[tcv]data|[tc]meta|corig
 """Name suffixes of sub-volumes; LVM reserves them for this purpose (lib/misc/lvm-string.c)."""
 
 
+LAYERS = {"thin-pool": "-tpool", "vdo-pool": "-vpool"}
+"""Suffixes of the mappings that LVM makes of pools, by segment type; one with the pool's own name may lie above it."""
+
+
 def mapped(group: str, logical: str) -> str:
     """Return the LVM mapping name of a volume; the inverse of `volume`."""
     return f"{group.replace('-', '--')}-{logical.replace('-', '--')}"
@@ -128,8 +132,8 @@ class LogicalVolume(Reading, frozen=True, kw_only=True):
 
     @property
     def mapping(self) -> str:
-        """The name below /dev/mapper."""
-        return mapped(self.group, self.path.partition("/")[2])
+        """The name below /dev/mapper: for a pool that of the layer on which its volumes lie."""
+        return mapped(self.group, self.path.partition("/")[2]) + LAYERS.get(self.type or "", "")
 
     @property
     def parts(self) -> str:
@@ -298,7 +302,9 @@ class ThinPool(Reading, frozen=True, kw_only=True):
     remembered: ClassVar[bool] = True
     rows_of = Source("{origin}", "{needle}")
     things: ClassVar = {
-        "device": Identity(ThingKind.POOL, Naming.DEV, aliases=(("mapper/{mapping}", Naming.LINK),)),
+        "device": Identity(
+            ThingKind.POOL, Naming.DEV, aliases=(("mapper/{mapping}", Naming.LINK), ("{pool}", Naming.LINK))
+        ),
     }
 
     pool: Annotated[str, Label("Pool", "GROUP/POOL of LVM, otherwise the name of the mapping", names=Name.VOLUME)]

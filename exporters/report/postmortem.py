@@ -179,11 +179,11 @@ def _findings(episodes: Sequence[Episode], look: Look) -> Iterator[str]:
         yield f"{escaped(finding.summary)} ({finding.rule}, {_when(episode, look)}{sure})\n"
         for title, names in place_lines(finding):
             yield f"{title}: {escaped(names)}\n"
-        if finding.values:
+        if finding.shown:
             yield from _table(
                 ("compared", "value", "against"),
                 ((escaped(v.title), escaped(quantity(v.value, v.unit)),
-                  escaped(against(v))) for v in finding.values),
+                  escaped(against(v))) for v in finding.shown),
             )  # fmt: skip
             yield ""
         for cite in finding.evidence:

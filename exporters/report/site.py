@@ -197,7 +197,7 @@ def _finding_lines(episode: Episode, site: SiteSession) -> Iterator[str]:
     if finding.accepted is not None:
         yield from ("", f"This is {escaped(accepted_text(finding))}")
     yield from ("", f"{escaped(finding.summary, 2000)} ({finding.rule}, {escaped(when(episode, site))})", "")
-    yield from (f"- {escaped(value.title)}: {escaped(_value(value))}" for value in finding.values)
+    yield from (f"- {escaped(value.title)}: {escaped(_value(value))}" for value in finding.shown)
     yield ""
     for cite in finding.evidence:
         yield from (f"Evidence {escaped(cite.key)}, frame {cite.frame} of {escaped(cite.host or finding.host)}:", "")
@@ -249,7 +249,7 @@ def _article(episode: Episode, site: SiteSession) -> Markup:
         el("p", accepted_text(finding), class_="dim") if finding.accepted is not None else None,
         el("p", finding.summary),
         *(el("p", f"{heading}: {names}") for heading, names in place_lines(finding)),
-        html_table(("compared", "value"), [(value.title, _value(value)) for value in finding.values]),
+        html_table(("compared", "value"), [(value.title, _value(value)) for value in finding.shown]),
         *(fold([f"Evidence: {cite.key}, frame {cite.frame} of {cite.host or finding.host}"],
                el("pre", block(cite.excerpt), class_="one")) for cite in finding.evidence),
         el("ol", *(el("li", el("code", str(advice))) for advice in finding.advice), class_="do"),

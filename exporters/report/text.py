@@ -174,7 +174,7 @@ def finding_lines(episode: Episode, when: str, width: int, paint: Paint = plain)
         yield from table.wrapped(f"Impact: {safe(finding.impact, 1000)}", width, "    ", "      ")
     for title, names in place_lines(finding):
         yield from table.wrapped(f"{title}: {safe(names, 1000)}", width, "    ", "      ")
-    rows = [_compared(value) for value in finding.values]
+    rows = [_compared(value) for value in finding.shown]
     yield from table.listing(rows, width, indent="      ")
     for cite in finding.evidence:
         of = f" of {safe(cite.host or finding.host)}" if cite.host or finding.host else ""

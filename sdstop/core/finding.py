@@ -172,6 +172,11 @@ class Finding(Struct, frozen=True, kw_only=True, gc=False):
         return tuple(map(str, self.advice))
 
     @property
+    def shown(self) -> tuple[Value, ...]:
+        """The values for people: without words that do not apply. An unknown quantity is one of them, as unknown."""
+        return tuple(each for each in self.values if each.value is not None or each.unit or each.compared is not None)
+
+    @property
     def summary(self) -> str:
         """Cause and impact."""
         return f"{self.cause} {self.impact}" if self.impact else self.cause

@@ -48,7 +48,7 @@ def entry_mark(entry: FindingEntry, palette: Palette) -> Line:
 
 def figures(finding: Finding, palette: Palette, count: int = 2) -> str:
     """Return the first `count` values that a finding compared, in short form."""
-    shown = [f"{palette.word(v.title, 24)} {_shown(v, palette)}" for v in finding.values[:count]]
+    shown = [f"{palette.word(v.title, 24)} {_shown(v, palette)}" for v in finding.shown[:count]]
     return f" {palette.dot} ".join(shown)
 
 
@@ -106,9 +106,9 @@ def _finding(page: _Page, finding: Finding, scene: Scene, numbers: Sequence[Line
         page.title("Action")
         for advice in finding.advice:
             page.prose(str(advice), bullet="  ", pasted=True)
-    if numbers is None and finding.values:
+    if numbers is None and finding.shown:
         page.title("Compared")
-        page.values(finding.values)
+        page.values(finding.shown)
     elif numbers:
         page.title("Compared")
         page.rows += [words((*text("  "), *line)) for line in numbers]

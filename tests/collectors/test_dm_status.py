@@ -179,6 +179,12 @@ def test_a_pool_of_vdo() -> None:
     row = one("vg0-vpool0-vpool: 0 20971520 vdo /dev/dm-3 normal - online online 1068812 2621440\n")
     assert isinstance(row, ThinPool)
     assert (row.kind, row.state, row.used, row.size) == ("vdo", "ok", 1068812 << 12, 2621440 << 12)
+    named = one(
+        "vg0-vpool0-vpool: 0 20971520 vdo /dev/dm-3 normal - online online 1068812 2621440\n",
+        info=f"vg0-vpool0-vpool:254:4:L--w:1:1:0:{LVM}-vpool\n",
+    )
+    assert isinstance(named, ThinPool)
+    assert named.pool == "vg0/vpool0"  # as lvextend takes it
     bad = one("v: 0 20971520 vdo /dev/dm-3 read-only - offline offline 1068812 2621440\n")
     assert isinstance(bad, ThinPool)
     assert bad.state == "read-only"

@@ -167,6 +167,20 @@ def test_device_mapper_s_devices_are_listed() -> None:
     assert rows[0].source("size") == Source(TABLE_KEY, "vg0-home:")
 
 
+def test_the_mapping_with_a_thin_pool_s_name_is_a_placeholder() -> None:
+    uuid = "LVM-9FYCdoxnepX6irV3ZMwgeoWBUOMmkSkO9FYCdoxnepX6irV3ZMwgeoWBUOMmkSkO"
+    tables = (
+        "vg0-pool: 0 8 linear 253:2 0\nvg0-pool-tpool: 0 8 thin-pool 253:0 253:1 128 0 0\na-pool: 0 8 linear 8:0 0\n"
+    )
+    names = (
+        f"vg0-pool:253:3:L--r:0:1:0:{uuid}-pool\nvg0-pool-tpool:253:2:L--w:2:1:0:{uuid}-tpool\n"
+        "a-pool:253:4:L--w:0:1:0:a-pool\n"
+    )
+    found = shot({TABLE_KEY: tables, INFO_KEY: names})
+    rows = found.rows(MappedDevice).values()
+    assert [row.purpose for row in rows] == ["placeholder", "thin-pool", "linear"]
+
+
 # --- who may ask, and whom ----------------------------------------------------------------------------------
 
 

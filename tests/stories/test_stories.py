@@ -497,6 +497,23 @@ async def test_the_engineer_reads_of_the_memory_before_anything_else(
         assert " CRIT" in shown.lines()[0]
 
 
+def test_a_full_thin_pool_is_one_finding_and_affects_its_volumes(
+    capsysbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    """The kernel's message is about the mapping below the volumes; LVM has an unused one with the pool's name."""
+    told = story("vm-lvm-out-of-space")
+    pool = next(each for each in told.judgements[-1].findings if each.id == "thin-pool-filling:vg0/pool")
+    assert pool.explains == ("kernel-io-errors:dm-2",)
+    assert pool.affected == ("vg0/web", "vg0/mail")
+    text = run(capsysbinary, "report", "--from", told.path)[1]
+    stages = text.split("  vg0/web: client to medium")[1].split("\n\n")[0]
+    assert re.findall(r"\n[ !*]*([a-z0-9/-]+(?: volumes| below)?)  ", stages)[1:6] == [
+        "clients", "vg0/web", "vg0/pool", "2 volumes", "vda",
+    ]  # fmt: skip
+    assert "also found" not in text  # nothing else was found of the pool
+    assert "full at this rate in        -" in text  # a quantity that is not known is still named
+
+
 def test_a_cloud_starts_with_moved_names_and_exposed_data() -> None:
     """An incident that can cost data comes before a condition that exposes them, and both before slow volumes."""
     first, second, *rest = story("scaleio-cloud").judgements[-1].findings

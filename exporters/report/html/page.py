@@ -221,8 +221,8 @@ def _findings(episodes: list[Episode], session: Session, look: Look) -> Iterator
             el("p", finding.cause),
             el("p", finding.impact) if finding.impact else None,
             *(el("p", f"{title}: {names}", class_="dim") for title, names in place_lines(finding)),
-            table(("compared", "value", "against"), map(_compared, finding.values), right=frozenset({1, 2}))
-            if finding.values
+            table(("compared", "value", "against"), map(_compared, finding.shown), right=frozenset({1, 2}))
+            if finding.shown
             else None,
             _cited(episode),
             el("ol", *(el("li", advised(advice)) for advice in finding.advice), class_="do")
