@@ -216,19 +216,21 @@ def size(cell: str, output: RecordedOutput) -> int | None:
     return round(number * float(1000 ** (_POWERS.index(unit.lower()) + 1))) if is_si else None
 
 
-_BETWEEN = r"(?:\s+|[;:,|])"
+_BETWEEN = r"[ \t;:,|]"
+_MORE = rf"{_BETWEEN}(?:[^\n]*?{_BETWEEN})?"
+"""Other columns of the heading: one line, and one way to match it, since names of fields can follow any separator."""
 _ROWS = (
     r"\s*\[?[\w.+-]+\]?(?:[\s;:,|].*)?[\s;:,|](?:[-a-zA-Z]{6}|[-a-zA-Z]{9,10}|<?\d[\d.,]*[bBsSkKmMgGtTpPeE]?|/dev/\S+"
     r"|linear|striped|raid\w+|mirror|thin(?:-pool)?|cache(?:-pool)?|snapshot|writecache|vdo(?:-pool)?)(?:[\s;:,|].*)?"
     r"|\s*(?:/dev/|\[unknown\]|unknown device)\S*.*|  (?:WARNING|Couldn't find|Reloading config|/dev/\S+:).*"
 )
-_OF_LVS = rf"\s*LV{_BETWEEN}(?:\S+{_BETWEEN})*?(?:VG|Attr|LSize|Type|Devices|Pool)\b|[^\n]*LVM2_LV_NAME='"
-_OF_VGS = rf"\s*VG{_BETWEEN}(?:\S+{_BETWEEN})*?(?:#PV|VSize|VFree)\b"
-_OF_PVS = rf"\s*PV{_BETWEEN}(?:\S+{_BETWEEN})*?(?:VG|Fmt|PSize|PFree)\b"
+_OF_LVS = rf"\s*LV{_MORE}(?:VG|Attr|LSize|Type|Devices|Pool)\b|[^\n]*LVM2_LV_NAME='"
+_OF_VGS = rf"\s*VG{_MORE}(?:#PV|VSize|VFree)\b"
+_OF_PVS = rf"\s*PV{_MORE}(?:VG|Fmt|PSize|PFree)\b"
 FORMS = (
     Form(
         key="cmd:lvs",
-        first=rf"{_OF_LVS}|\s*VG{_BETWEEN}LV{_BETWEEN}|\s*\{{\s*\"report\":\s*\[\s*\{{\s*\"(?:lv|seg)\":",
+        first=rf"{_OF_LVS}|\s*VG{_BETWEEN}+LV{_BETWEEN}|\s*\{{\s*\"report\":\s*\[\s*\{{\s*\"(?:lv|seg)\":",
         reads="logical volumes: types, sizes, underlying devices",
         versions="lvm2 2.02 and later, any columns",
         goes_on=_ROWS,

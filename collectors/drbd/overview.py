@@ -11,6 +11,8 @@ With DRBD 9 equal states of both hosts have a count; others are shortened, this 
      0:r0/0  Connected(2*)  Primar/Second UpToDate(2*)
      1:r1/0  Connec/'ing    Secondary(2*) UpToDa/DUnkno
 
+`/etc/init.d/drbd status` and `service drbd status` print such lines below a heading (m:res cs ro ds p).
+
 With more than one peer the states do not show whose they are.
 """
 
@@ -36,7 +38,7 @@ _PAIR = expression(
 _BOTH = expression(r"(?P<state>[A-Z]\w{2,20})\(2\*\)")
 _CONNECTING = "'ing"
 _BAR = expression(r"\s*\[[=>.]{3,60}\]\s*(?:sync'ed|verified):\s*(?P<done>\d{1,3}(?:\.\d{1,3})?)%.*")
-_REST = expression(r"NOTE: .*|\s*\[[=>.]{3,60}\].*|\s*")
+_REST = expression(r"NOTE: .*|m:res +cs .*|\s*mounted +fstype\s*|\s*\[[=>.]{3,60}\].*|\s*")
 _UNCONNECTED = {
     **{name: name for name in ("StandAlone", "Disconnecting", "Unconnected", "Timeout", "BrokenPipe")},
     **{name: name for name in ("NetworkFailure", "ProtocolError", "TearDown")},
@@ -48,9 +50,10 @@ _UNCONNECTED = {
 
 FORM = Form(
     key="cmd:drbd-overview",
-    first=r"(?:NOTE: [^\n]*\n)*\s{0,4}\d{1,7}:\S{1,200}\s+[A-Z]\w+(?:\(\S+\)|/\S+)?\s+"
+    first=r"(?:NOTE: [^\n]*\n|m:res +cs +ro +ds +p(?:\s+mounted\s+fstype)?\s*\n)*\s{0,4}"
+    r"\d{1,7}:\S{1,200}\s+[A-Z]\w+(?:\(\S+\)|/\S+)?\s+"
     r"(?:(?:Primary|Secondary|Unknown)\S*/|(?:Primary|Secondary)\(\d\*\)|(?:Primar|Second|Unknow)/)",
-    goes_on=r"\s{0,4}\d{1,7}:\S+\s.*|\s*\[[=>.]{3,60}\].*|NOTE: .*",
+    goes_on=r"(?:m:res .*|\s*mounted\s+fstype\s*)|\s{0,4}\d{1,7}:\S+\s.*|\s*\[[=>.]{3,60}\].*|NOTE: .*",
     reads="resources, their disks, peers and connections",
     versions="drbd-utils 8.4 to 9, with one peer",
 )
@@ -104,7 +107,8 @@ def as_status(text: str) -> str:
         each = _LINE.fullmatch(line)
         if each is not None:
             last = each["minor"]
-            found.setdefault(each["name"], []).append(each)
+            name = each["name"] if "??" not in each["name"] else f"drbd{each['minor']}"  # not in the configuration
+            found.setdefault(name, []).append(each)
         elif (bar := _BAR.fullmatch(line)) is not None and last:
             done[last] = bar["done"]
         elif not _REST.fullmatch(line):

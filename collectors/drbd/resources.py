@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
@@ -88,7 +89,8 @@ def _status(host: Host) -> tuple[str, int, list[Resource]]:
     except Unreadable:
         if not recorded and not texts:
             raise
-    if known is not None and (known.startswith("version: 8") or not known.startswith("version:")):
+    bare = known is not None and re.search(r"(?m)^ *\d{1,7}: cs:", known) is None  # of `service drbd status`
+    if known is not None and not (bare and texts) and (known[:10] == "version: 8" or known[:8] != "version:"):
         return PROC, 8, parse_proc(known)  # raises Malformed without a version
     if texts and asked not in recorded:
         return _printed(host, texts)

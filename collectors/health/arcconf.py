@@ -33,8 +33,10 @@ PROGRAMS = ("arcconf", "/usr/StorMan/arcconf", "/usr/Arcconf/arcconf")
 _PAIR = expression(r"(?P<name>[A-Za-z][^:]{0,60}?)\s*: (?P<value>.*)")
 _VOLUME = expression(r"Logical [Dd]evice [Nn]umber (\d{1,5})")
 _DISK = expression(r"Device #(\d{1,5})")
+_STATUS = expression(r"Status of [Ll]ogical (?:[Dd]evice|[Dd]rive)")
+"""Name of the state of a volume: arcconf 1 wrote it in lower case."""
 _VOLUMES: Mapping[str, tuple[bool, bool]] = {
-    "Optimal": (True, False), "Degraded": (False, False), "Interim Recovery": (False, False),
+    "Optimal": (True, False), "Okay": (True, False), "Degraded": (False, False), "Interim Recovery": (False, False),
     "Rebuilding": (False, False), "Suboptimal": (False, False), "Impacted": (True, False), "Failed": (False, True),
     "Offline": (False, True),
 }  # fmt: skip
@@ -42,13 +44,13 @@ _VOLUMES: Mapping[str, tuple[bool, bool]] = {
 _DISKS: Mapping[str, bool] = {
     "Online": True, "Optimal": True, "Ready": True, "Raw": True, "Raw (Pass Through)": True, "Hot Spare": True,
     "Hot-Spare": True, "Global Hot-Spare": True, "Dedicated Hot-Spare": True, "Rebuilding": True, "JBOD": True,
-    "Failed": False, "Offline": False, "Missing": False, "Inconsistent": False,
+    "Online (JBOD)": True, "Failed": False, "Defunct": False, "Offline": False, "Missing": False, "Inconsistent": False,
 }  # fmt: skip
 _BACKUPS: Mapping[str, bool] = {
-    "ready": True, "optimal": True, "zmm optimal": True, "normal": True, "charging": True, "fully charged": True,
-    "not ready": False, "failed": False, "not installed": False, "not present": False, "degraded": False,
-    "replace": False,
+    "ready": True, "optimal": True, "zmm optimal": True, "normal": True, "ok": True, "charging": True,
+    "fully charged": True, "not ready": False, "failed": False, "degraded": False, "replace": False,
 }  # fmt: skip
+_NO_BATTERY = frozenset({"not installed", "not present", "zmm not installed"})
 
 
 def parse(text: str, key: str) -> Iterator[Reading]:
@@ -66,7 +68,10 @@ def parse(text: str, key: str) -> Iterator[Reading]:
                 yield row
             kind, ident, said = "disk" if stripped.startswith("Device") else "volume", begun[1], {}
         elif (pair := _PAIR.fullmatch(stripped)) is not None:
-            said.setdefault(pair["name"].strip(), pair["value"].strip())
+            name_of = pair["name"].strip()
+            said.setdefault(
+                "Status of Logical Device" if _STATUS.fullmatch(name_of) else name_of, pair["value"].strip()
+            )
         elif stripped.startswith("Device is a"):
             said["is"] = stripped
     if not found:
@@ -90,6 +95,8 @@ def _row(name: str, kind: str, ident: str, said: dict[str, str], key: str) -> It
 
 def _controller(name: str, said: dict[str, str], key: str) -> RaidController:
     battery = said.get("Overall Backup Unit Status") or said.get("Status")
+    if (battery or "").lower() in _NO_BATTERY:
+        battery = "none"
     state = said["Controller Status"]
     return RaidController(
         controller=name,
@@ -97,9 +104,9 @@ def _controller(name: str, said: dict[str, str], key: str) -> RaidController:
         serial=said.get("Controller Serial Number"),
         firmware=said.get("Firmware"),
         state=state,
-        healthy=state == "Optimal",
+        healthy=state in {"Optimal", "Okay", "OK"},
         battery=battery,
-        protected=_BACKUPS.get((battery or "").lower()),
+        protected=False if battery == "none" else _BACKUPS.get((battery or "").lower()),
         told=key,
         needle="Overall Backup Unit Status" if "Overall Backup Unit Status" in said else "Controller Status",
     )
@@ -107,7 +114,7 @@ def _controller(name: str, said: dict[str, str], key: str) -> RaidController:
 
 def _volume(name: str, ident: str, said: dict[str, str], key: str) -> RaidVolume:
     state = said["Status of Logical Device"]
-    known = _VOLUMES.get(state.partition(",")[0])
+    known = _VOLUMES.get(re.split(r"[,(]", state, maxsplit=1)[0].strip())
     cache = said.get("Write-cache setting") or said.get("Write-cache mode")
     status = said.get("Write-cache status")
     device = said.get("Disk Name", "").partition(" ")[0]
@@ -159,7 +166,7 @@ def fault(text: str) -> str:
 
 TEXT = Form(
     key="cmd:arcconf getconfig 1",
-    first=r"Controllers found: \d+ *\n(?:-+ *\n)?(?:Controller information|\S)",
+    first=r"Controllers [Ff]ound: \d+ *\n(?:-+ *\n)?(?:Controller information|\S)",
     reads="controllers, backup units, volumes and disks of Adaptec and Microchip",
     versions="arcconf 1 to 4",
     last=r"Command completed successfully",

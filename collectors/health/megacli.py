@@ -59,7 +59,8 @@ def parse(text: str, key: str) -> Iterator[Reading]:
     adapter, said, volume = "", dict[str, str](), ""
     found = False
     for line in [*text.splitlines(), "Adapter #999"]:
-        begun, pair = _ADAPTER.fullmatch(line.strip()), _PAIR.fullmatch(line.strip())
+        stripped = line.strip().replace("Virtual Disk:", "Virtual Drive:", 1)  # as MegaCli 4 and older call it
+        begun, pair = _ADAPTER.fullmatch(stripped), _PAIR.fullmatch(stripped)
         if begun is not None or (pair is not None and pair["name"] in _BEGINS):
             if adapter:
                 for row in _rows(f"c{adapter}", said, volume, key):
@@ -104,7 +105,7 @@ def _volume(name: str, said: dict[str, str], key: str) -> RaidVolume:
         configured=None if not initial else initial.startswith("WriteBack"),
         forced=None if not current else not current.endswith("No Write Cache if Bad BBU"),
         told=key,
-        needle=f"Virtual Drive: {number} ",
+        needle=f": {number} (",
     )
 
 

@@ -123,19 +123,31 @@ def _of_recorded(host: Host, program: str, name: str) -> Iterator[DiskHealth]:
     if device is not None and text:
         yield _parsed(device, key, output, program)
     elif text:  # pasted without the command: several outputs follow each other
-        for at, part in enumerate(_PARTS.split(text)[1:] if not text.startswith("{") else _documents(text)):
+        for at, part in enumerate(_documents(text) if text.startswith("{") else _parts(text)):
             own = _disk(host, found[1] or found[2]) if (found := _OWN_NAME.search(part)) else None
             row = _parsed(
                 own or f"disk {at + 1}", key, replace(output, stdout=part.encode("utf-8", "surrogateescape")), program
             )
             masked = re.search(r"(?i)\bserial[ _]number\b", part) is not None
-            if own is None and row.serial is None and row.state == ANSWERED and not masked:
+            if own is None and row.serial is None and row.state == ANSWERED and not masked and not _has_fault(row):
                 row = unknown(row.device, UNREAD, "the text names no disk", key)
             yield replace(row, device=own or row.serial or row.device)
 
 
+def _has_fault(row: DiskHealth) -> bool:
+    """Return whether a row shows a fault, which counts even if the text does not name the disk."""
+    counts = (row.critical_warning, row.pending, row.uncorrected, row.reallocated, row.failing)
+    return any(counts) or row.passed is False or row.selftest_passed is False
+
+
 _PARTS = expression(r"(?m)^(?=smartctl \d\.\d|Smart Log for NVME device)")
 _OWN_NAME = expression(r'Smart Log for NVME device: ?(nvme\w+)|"name": ?"/dev/([\w/]+)"')
+
+
+def _parts(text: str) -> list[str]:
+    """Return the outputs in a text; the whole text if it has only a table of attributes, or lines of one."""
+    found = _PARTS.split(text)
+    return found[1:] or found
 
 
 def _documents(text: str) -> list[str]:

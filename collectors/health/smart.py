@@ -231,7 +231,7 @@ def _lacking(tables: Any) -> str:
 TEXT = Form(
     key="cmd:smartctl -a",
     first=(
-        r"smartctl \d\.\d[^\n]* \[[^\n]*\]"
+        r"smartctl \d\.\d[^\n]* \[[^\n]*\]|ID# ATTRIBUTE_NAME +FLAGS? "
         r"| {0,2}\d{1,3} [A-Z]\w+ +(?:0x[0-9a-f]{4}|[POSRCK-]{6}) +(?:\d{3} +){3}"
     ),
     reads="assessment, attributes, self-tests, health logs of ATA, SCSI and NVMe disks",
@@ -256,6 +256,13 @@ LOG = Form(
     fault=nvme_log.fault,
     several=Several.JOINED,
     about=r"Smart Log for NVME device: ?(\w+)",
+)
+LOG_DOCUMENT = Form(
+    key="cmd:nvme smart-log -o json",
+    first=r'\{\s*"critical_warning": ?[\d{]',
+    reads="the same as JSON",
+    versions="nvme-cli 1 and 2",
+    several=Several.JOINED,
 )
 
 SMART = Collector(
@@ -284,7 +291,7 @@ SMART = Collector(
     PACE,
     deadline=ROUND,
     lacks=_lacking,
-    forms=(TEXT, DOCUMENT, LOG),
+    forms=(TEXT, DOCUMENT, LOG, LOG_DOCUMENT),
 )
 
 

@@ -70,7 +70,7 @@ def parse_text(text: str) -> Fields:
             said.setdefault(" ".join(found["name"].lower().split()), found["value"].strip())
     heading = max((at for at, line in enumerate(lines) if line.startswith("ID# ATTRIBUTE_NAME")), default=None)
     rows = lines[heading + 1 :] if heading is not None else [line for line in lines if _ROW.fullmatch(line.rstrip())]
-    is_part = heading is None or _PART.match(lines[heading - 1]) is not None  # without a heading: of grep
+    is_part = not heading or _PART.match(lines[heading - 1]) is not None  # without a heading: of grep
     try:
         table = list(_table(rows, is_part=is_part))
     except Malformed:

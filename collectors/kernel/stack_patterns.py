@@ -42,7 +42,7 @@ PATTERNS = (
     ),
     pattern(
         "failing array",
-        r"md/(?:raid0:|linear:?)(?P<dev>[\w-]{1,60}): Disk failure on [\w!-]{1,60} detected, failing array",
+        r"md/(?:raid0:?|linear:?)(?P<dev>[\w-]{1,60}): Disk failure on [\w!-]{1,60} detected, failing array",
         "array-failed",
         LogPlace.DISK,
     ),
@@ -95,6 +95,12 @@ PATTERNS = (
         "enough operational",
         r"md/raid\d{0,2}:(?P<dev>[\w-]{1,60}): not enough operational (?:devices|mirrors)",
         "array-failed",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "dirty degraded array",
+        r"md/raid\d{0,2}:(?P<dev>[\w-]{1,60}): (?P<now>cannot start|starting) dirty degraded array",
+        lambda found: "array-failed" if found["now"] == "cannot start" else "",
         LogPlace.DISK,
     ),
     pattern(
@@ -205,7 +211,8 @@ PATTERNS = (
     pattern(
         "ncorrectable I/O failure",
         (
-            r"WARNING: Pool '(?P<dev>[\w.: -]{1,200})' has encountered an uncorrectable I/O"
+            r"(?:SPLError: \d{1,10}:\d{1,5}:\([\w.:()-]{1,60}\) )?WARNING: Pool '(?P<dev>[\w.: -]{1,200})'"
+            r" has encountered an uncorrectable I/O"
             r" failure and has been suspended"
         ),
         "pool-suspended",
@@ -216,6 +223,15 @@ PATTERNS = (
         (
             r"eid=\d{1,9} class=(?P<class>[\w.]{1,60}) pool='(?P<also>[\w.: -]{1,200})'(?: vdev="
             r"(?P<dev>[\w./:-]{1,200}))?(?:.{0,400}? vdev_state=(?P<state>[A-Z_]{1,20}))?"
+        ),
+        _of_zed,
+        LogPlace.POOL,
+    ),
+    pattern(
+        " pool_guid=",
+        (  # ZFS 0.7 and 0.8
+            r"eid=\d{1,9} class=(?P<class>[\w.]{1,60}) pool_guid=(?P<also>0x[0-9A-Fa-f]{1,16}|-)"
+            r"(?:(?: vdev_path=| vdev=)(?P<dev>[\w./:-]{1,200}))?(?:.{0,400}? vdev_state=(?P<state>[A-Z_]{1,20}))?"
         ),
         _of_zed,
         LogPlace.POOL,
@@ -279,6 +295,12 @@ PATTERNS = (
         "Split-Brain detected but unresolved",
         r"(?:block |drbd (?P<hidden>\S{1,128}) )(?P<dev>drbd\d{1,6})(?: (?P<hidden_peer>\S{1,128}))?: "
         r"Split-Brain detected but unresolved",
+        "split-brain",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "Split-Brain detected but unresolved",
+        r"drbd (?P<dev>[\w.+-]{1,128})(?: (?P<hidden_peer>\S{1,128}))?: Split-Brain detected but unresolved",
         "split-brain",
         LogPlace.DISK,
     ),

@@ -13,6 +13,13 @@ from sdstop.collectors.kernel.message import Pattern
 from sdstop.collectors.kernel.messages import LONGEST, PATTERNS, suppressed, understood
 
 UNDERSTOOD = """
+zfs-checksum /dev/sdq1 | eid=41 class=checksum pool_guid=0x4A33D7952CA15248 vdev_path=/dev/sdq1
+vdev-failed /dev/sdq1 | eid=52 class=statechange pool_guid=0x4A33D7952CA15248 vdev_path=/dev/sdq1 vdev_state=FAULTED
+pool-suspended 0x4A33D7952CA15248 | eid=60 class=io_failure pool_guid=0x4A33D7952CA15248
+array-failed md4 | md/raid:md4: cannot start dirty degraded array.
+unnamed-fault node | md/raid:md4: starting dirty degraded array with PPL.
+array-failed md6 | md/raid0md6: Disk failure on sdf detected, failing array.
+split-brain r0 | drbd r0 stor2: Split-Brain detected but unresolved, dropping connection!
 osd-down node | libceph (5b3c1f2e-0000-4000-8000-123456789abc e512): osd3 down
 fs-error dm-7 | EXT3-fs (dm-7): error in ext3_orphan_add: Journal has aborted
 fs-error dm-7 | EXT3-fs (dm-7): error: ext3_journal_start_sb: Detected aborted journal
@@ -749,6 +756,13 @@ def test_a_normal_message_is_not_a_complaint(text: str) -> None:
     assert understood(text) is None
 
 
+def test_a_suspended_pool_of_the_solaris_porting_layer_is_understood() -> None:
+    text = "SPLError: 1850:0:(spl-err.c:67:vcmn_err()) WARNING: Pool 'tank' has encountered an uncorrectable I/O"
+    message = understood(f"{text} failure and has been suspended.")
+    assert message is not None
+    assert (message.kind, message.device) == ("pool-suspended", "tank")
+
+
 def test_what_is_kept_is_understood_again() -> None:
     """A kept message is read again on replay, and must keep its meaning."""
     for _, text in CASES:
@@ -836,7 +850,7 @@ def test_what_drivers_say_on_healthy_nodes_is_no_fault(text: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "kept"), [
-    ("md/raid6:payroll: cannot start dirty degraded array.", "md/raid6:-cannot"),
+    ("md/raid6:payroll: unsupported reshape required - aborting.", "md/raid6:-abort"),
     ("megaraid_sas 0000:02:00.0: reset of payroll timed out", "megaraid_sas 0000:02:00.0: -timed out"),
     ("CIFS: VFS: \\\\payroll invalidate failed", "CIFS: -invalid"),
     (" connection1:0: pdu (op 0x25 itt 0x5) rejected due to DataDigest error.", "connection1:0: -reject"),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from sdstop.collectors.devicemapper.lvm_report import FORMS as TEXTS
 from sdstop.collectors.devicemapper.lvm_report import size
 from sdstop.collectors.devicemapper.lvm_text import LVM_REPORTS
 from sdstop.collectors.devicemapper.volume_readings import (
@@ -222,3 +223,16 @@ def test_integrity_mismatches_are_a_fault(count: str, found: bool) -> None:  # n
     files = {"cmd:lvs -o +integritymismatches": text}
     said = Judged((LVM_REPORTS,), [VOLUME_UNHEALTHY], [(0.0, files)]).of("vg0/r1")
     assert isinstance(said, Finding) is found
+
+
+@pytest.mark.parametrize("first", ["VG", "LV", "PV"])
+def test_a_line_that_begins_like_a_heading_is_read_at_once(first: str) -> None:
+    text = f"  {first} Name              data\n" + "  Setting token to filter:3239,12;7|a:b\n" * 4000
+    assert not any(form.begun(text) for form in TEXTS)
+
+
+def test_a_heading_is_one_line() -> None:
+    form = next(form for form in TEXTS if form.key == "cmd:vgs")
+    assert form.begun("  VG;Attr;VSize\n")
+    assert form.begun("  VG   #PV #LV #SN Attr   VSize VFree\n")
+    assert not form.begun("  VG Name   data\n  VG Size  3 TiB\n  Attr VSize\n")
