@@ -10,9 +10,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Collection, Generator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from _pytest.pathlib import import_path
 
 from sdstop.cli.command import collect_seldom
 from tests.fixtures import names
@@ -20,8 +22,9 @@ from tests.needs import NEEDS, missing
 
 # What the programs that tests start must not inherit: the size of pytest's own terminal, which readline exports;
 # unbuffered output, which hides what happens to a full buffer; no bytecode, with which each of hundreds of starts would
-# compile all that it imports; and ignored interrupts, which a shell's jobs in the background have.
-for variable in ("COLUMNS", "LINES", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"):
+# compile all that it imports; options for this pytest; and ignored interrupts, which a shell's jobs in the background
+# have.
+for variable in ("COLUMNS", "LINES", "PYTEST_ADDOPTS", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"):
     os.environ.pop(variable, None)
     os.unsetenv(variable)
 # Nor the settings and columns of the user who runs the tests: no file can be made there.
@@ -48,6 +51,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 LACKS = "lacks"
 """Property of a skipped test's report: the names of the needs that were not met."""
+ANYTHING = "anything"
+"""Value of --may-lack for a bare machine: tests may lack whatever they declare, and are skipped for nothing else."""
 MOST_WORKERS = 8
 
 
@@ -55,8 +60,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("needs", "tests that need programs or privileges")
     group.addoption("--no-skips", action="store_true", help="fail tests that would be skipped")
     group.addoption(
-        "--may-lack", action="append", default=[], choices=[name for name, need in NEEDS.items() if not need.package],
-        metavar="NEED", help="with --no-skips, still skip tests for want of NEED, which cannot be installed",
+        "--may-lack", action="append", default=[],
+        choices=[*(name for name, need in NEEDS.items() if not need.package), ANYTHING], metavar="NEED",
+        help=f"with --no-skips, still skip tests for want of NEED, which cannot be installed, or of {ANYTHING!r}",
     )  # fmt: skip
 
 
@@ -94,6 +100,26 @@ def pytest_configure(config: pytest.Config) -> None:
         changed = subprocess.run(script, capture_output=True, text=True, check=False)
         if changed.returncode == 1 and changed.stderr.endswith("; run scripts/docs\n"):
             raise pytest.UsageError(changed.stderr.strip())
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Import a part of the test modules first, in each process another: in a new clone it compiles them for the others.
+
+    All import the same modules in the same order otherwise, and each compiles all of them. An import that fails is
+    reported when it is repeated.
+    """
+    config = session.config
+    if not hasattr(config, "workerinput"):
+        return
+    number, count = int(config.workerinput["workerid"].removeprefix("gw")), config.workerinput["workercount"]
+    paths = [config.invocation_params.dir / argument.partition("::")[0] for argument in config.args]
+    modules = [found for path in paths for found in (sorted(path.rglob("test_*.py")) if path.is_dir() else [path])]
+    for module in modules[number::count]:
+        with suppress(Exception):
+            import_path(
+                module, mode=config.getoption("--import-mode"), root=config.rootpath, consider_namespace_packages=False
+            )
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -161,8 +187,8 @@ def pytest_runtest_makereport(
     """With --no-skips, have a skipped test fail unless all it lacks is allowed to be missing."""
     report = yield
     if report.skipped and item.config.getoption("no_skips") and not hasattr(report, "wasxfail"):
-        lacking = _lacks(report)
-        if not lacking or not lacking <= set(item.config.getoption("may_lack")):
+        lacking, allowed = _lacks(report), set(item.config.getoption("may_lack"))
+        if not lacking or not (lacking <= allowed or ANYTHING in allowed):
             report.outcome = "failed"
             reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
             report.longrepr = f"{reason}, and --no-skips was given"

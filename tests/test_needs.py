@@ -45,6 +45,30 @@ def test_what_can_be_installed_may_not_be_lacked(tmp_path: Path) -> None:
     assert "--may-lack" in ended.stderr
 
 
+def test_a_bare_machine_may_lack_anything_that_is_declared(tmp_path: Path) -> None:
+    skipping = tmp_path / "test_skipping.py"
+    skipping.write_text("import pytest\ndef test(): pytest.skip('not today')\n")
+    options = ("-m", "pytest", "-c", ROOT / "pyproject.toml", "-n0", "--no-skips", "--may-lack=anything")
+    ended = ran(*options, "tests/test_units.py", path=tmp_path)
+    assert ended.returncode == 0, ended.stdout
+    assert "skipped" in ended.stdout.splitlines()[-1]
+    ended = ran(*options, "-p", "tests.conftest", skipping, path=tmp_path)
+    assert ended.returncode == 1
+    assert "not today, and --no-skips was given" in ended.stdout
+
+
+def test_tests_do_not_pass_on_options_of_their_pytest(tmp_path: Path) -> None:
+    assert "PYTEST_ADDOPTS" not in os.environ
+    shown = "import os\nprint(os.environ.get('PYTEST_ADDOPTS'))\nimport tests.conftest\nprint(dict(os.environ))\n"
+    ended = subprocess.run(
+        [sys.executable, "-c", shown], cwd=ROOT, env={**os.environ, "PYTEST_ADDOPTS": "--no-skips"},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    before, after = ended.stdout.splitlines()
+    assert before == "--no-skips"
+    assert "PYTEST_ADDOPTS" not in after
+
+
 def test_a_need_that_nobody_declared_is_refused(tmp_path: Path) -> None:
     test = tmp_path / "test_typo.py"
     test.write_text("import pytest\n@pytest.mark.needs('promtol')\ndef test(): pass\n")

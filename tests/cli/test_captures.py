@@ -17,6 +17,8 @@ from sdstop.exporters import plugin as check
 from tests.cli.run import CALM, CRITICAL, MARK, WARNING, Make, one_line, run
 from tests.exporters.meters import SIDE, Meter, Mood, frame, refusal
 
+pytestmark = pytest.mark.live
+
 
 def test_report_as_json_is_the_same_every_time(capture: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert execute(["report", "--from", capture, "--format", "json"]) == 0

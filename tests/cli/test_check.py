@@ -13,6 +13,8 @@ from sdstop.exporters.plugin import narrowed, numbers
 from tests.cli.run import executed, run
 from tests.fixtures import FIXTURES, story
 
+pytestmark = pytest.mark.live
+
 
 def check(*words: str, name: str = "aoe-flashcache") -> tuple[int, str]:
     done = executed("check", "--from", FIXTURES / name, *words)

@@ -13,6 +13,8 @@ import pytest
 
 from tests.cli.run import run
 
+pytestmark = pytest.mark.live
+
 OBEYED = 2.0
 """Seconds from the signal to the end of the process."""
 

@@ -14,6 +14,8 @@ from sdstop.cli.opening import begin
 from sdstop.cli.problem import Problem
 from sdstop.node import tracing
 
+pytestmark = pytest.mark.live
+
 
 class Counted:
     """What was asked of the kernel."""

@@ -17,6 +17,8 @@ import pytest
 
 from tests.cli.run import DISKSTATS, one_line, run, start
 
+pytestmark = pytest.mark.live
+
 
 def test_rules_and_metrics_list_everything() -> None:
     rules = run("rules")

@@ -16,6 +16,8 @@ from sdstop.capture.reader import open_capture
 from sdstop.recordings.database import Recording
 from tests.cli.run import executed, one_line, run, start
 
+pytestmark = pytest.mark.live
+
 
 def wait_for(recorder: subprocess.Popen[str], path: Path, frames: int) -> None:
     """Wait for frames beyond the tables: they are written half a minute later, or at the end."""

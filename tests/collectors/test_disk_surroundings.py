@@ -112,6 +112,7 @@ def test_a_rotating_disk_without_io_is_not_asked_for_its_temperature() -> None:
     assert host.asked()
 
 
+@pytest.mark.live
 def test_a_live_host_forgets_rests_that_are_over(monkeypatch: pytest.MonkeyPatch) -> None:
     host = LiveHost()
     for number in range(live._MOST_RESTING + 10):

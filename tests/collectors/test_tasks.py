@@ -392,6 +392,7 @@ def waiting() -> Iterator[int]:
     process.stdout.close()
 
 
+@pytest.mark.live
 def test_a_real_task_in_d_state(waiting: int) -> None:
     host, scanner = LiveHost("/"), TaskScan()
     rows: dict[int, dict[str, Any]] = {}

@@ -19,6 +19,8 @@ from sdstop.core.host import LARGEST, Absent, Denied, Failed, TimedOut
 from sdstop.node import commands
 from sdstop.node.commands import CommandRunner
 
+pytestmark = pytest.mark.live
+
 LONG = 600.0
 """Seconds that a test's command would sleep: whoever waited for it would not end."""
 

@@ -11,6 +11,8 @@ import pytest
 from sdstop.collectors.health.readings import DiskHealth
 from tests.expectation import course
 
+pytestmark = pytest.mark.live
+
 BENCH = Path(__file__).parent.parent.parent / "bench"
 HUNG = """#!/bin/sh
 trap '' TERM INT HUP

@@ -27,6 +27,8 @@ from sdstop.node import answers
 from sdstop.node.answers import Processes, hotplug
 from sdstop.node.live import LiveHost, unreadable
 
+pytestmark = pytest.mark.live
+
 NODE = LiveHost(collectors=BUILTIN)
 
 

@@ -15,6 +15,8 @@ import pytest
 from sdstop.node import tracing
 from sdstop.node.tracing import SizeCounting, remove_leftovers, trigger
 
+pytestmark = pytest.mark.live
+
 EVENTS = ("block_rq_issue", "block_bio_queue")
 FORMAT = "\tfield:dev_t dev;\toffset:8;\n\tfield:unsigned int nr_sector;\toffset:24;\n"
 make_folder, remove_folder, write = os.mkdir, os.rmdir, os.write

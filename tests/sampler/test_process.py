@@ -35,6 +35,8 @@ from sdstop.node.live import LiveHost
 from sdstop.sampler import Sampler, process, worker
 from tests.sampler.meters import METERS, OTHERS, Meter, Other, Speed, keys, meters
 
+pytestmark = pytest.mark.live
+
 LONG = 600.0
 """Seconds that nothing here takes: whoever waited for them would not end."""
 

@@ -27,6 +27,8 @@ from sdstop.sampler.runner import run
 from tests.fixtures import names, opened
 from tests.sampler.meters import METERS, OTHERS, Meter, Speed, keys
 
+pytestmark = pytest.mark.live
+
 
 def node_with(collector: Collector) -> Host:
     """Return this machine if it has what a collector reads, else the first node of the fixtures that has."""

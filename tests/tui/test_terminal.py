@@ -25,6 +25,8 @@ from sdstop.tui.terminal import Depth, Options, color_depth, is_terminal_gone, n
 from tests.needs import fixture_needs
 from tests.tui.tmux import ENVIRONMENT, PATIENCE, Tmux
 
+pytestmark = pytest.mark.live
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 WATCH = [sys.executable, str(ROOT / "tests/tui/watch.py")]
 FIRST = b"4 disks alike"

@@ -158,7 +158,9 @@ def _make(place: Path) -> None:
         _slim(tree)
         for folder in ("vm", "opt/sdstop", "proc", "sys", "dev", "run", "tmp"):
             (tree / folder).mkdir(parents=True, exist_ok=True)
-        _run("tar", "-C", tree, "-czf", place / "root.tar.gz", ".")  # ZFS is added to it, if it is asked for
+        _run(
+            "tar", "-C", tree, "-I", "gzip -1", "-cf", place / "root.tar.gz", "."
+        )  # to add ZFS or packages, if asked for
         pack(tree, place / "root.img")
         _initrd(kernel, release, place / "initrd.gz")
         shutil.copy(kernel / f"boot/vmlinuz-{release}", place / "vmlinuz")
