@@ -40,6 +40,7 @@ _SERIES = 10
 _SHARE = 0.05
 """Maximum share of a recording that is dropped at once, with such a series."""
 _PAGE = 4096
+"""Bytes of a page of the database."""
 _MOST_MINUTES = 1500
 """Minutes that are kept while the disk is full."""
 _CREATE = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -16,6 +16,7 @@ from sdstop.readings.disk import sysfs_name
 HEADERS = 36
 """Bytes that both ends subtract from the MTU, including 14 of Ethernet, which do not count toward the MTU."""
 SECTOR = 512
+"""Bytes."""
 FALLBACK = 1024
 """Payload in bytes that the driver uses if not even one sector fits."""
 MOST_SECTORS = 255

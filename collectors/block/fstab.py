@@ -25,6 +25,7 @@ _ESCAPED = expression(r"\\(040|011|012|134)")
 _OF_CONTAINERS = frozenset({"/etc/hosts", "/etc/hostname", "/etc/resolv.conf"})
 """Files that container engines mount one by one (Docker, Podman, Kubernetes)."""
 _COLUMNS = 4
+"""Columns that a line needs to have options; the two numbers after them may be left out (fstab(5))."""
 
 
 def parse(text: str) -> Iterator[FstabEntry]:

@@ -26,6 +26,7 @@ PACE = 2.0
 """Seconds between runs; the text has a line per size, and counts accumulate, so a slow pace loses nothing."""
 
 _SECTOR = 512
+"""Bytes."""
 _UNITS = {"bytes": 1, "nr_sector": _SECTOR}
 _ROW = expression(r"\{ (?P<keys>.*) \} hitcount: +(?P<count>\d{1,20})(?:\s|$)", re.ASCII)
 _OURS = expression(r"\{ dev: +(\d{1,10}), (\w+): +(\d{1,15}), rwbs: (\w*) +\} hitcount: +(\d{1,20}) *", re.ASCII)

@@ -32,6 +32,7 @@ _RATE = expression(r"(\d[\d.]*) ?([kKMGTPE]?)(?:i?B)?(/s| ?op/s)(?: (rd|wr))?")
 _BYTES = expression(r"(\d{1,18}(?:\.\d{1,6})?) ?([kKMGTPE]?)(?:iB|B|bytes)?", re.ASCII)
 _POWERS = " kMGTPE"
 _MOST = 1 << 63
+"""Largest number taken from a text: more is not a size of a cluster."""
 
 
 def size_of(word: str) -> int | None:

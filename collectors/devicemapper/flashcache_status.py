@@ -192,6 +192,7 @@ def _printed(percent: int | None) -> float | None:
 
 
 _ALL = 100
+"""Percent."""
 
 
 def _clean(mode: str | None) -> int | None:

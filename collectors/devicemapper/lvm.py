@@ -99,6 +99,7 @@ def fingerprint(host: Host) -> tuple[str, ...]:
 
 
 DEADLINE = 20.0
+"""Seconds that lvs may take; it reads the metadata of all physical volumes."""
 _ROOT = "root: it reads the disks' metadata"
 
 LVM = Collector(

@@ -19,6 +19,7 @@ UNREAD = "not understood"
 _METADATA_BLOCK = 4096
 """Bytes (drivers/md/dm-thin-metadata.h: THIN_METADATA_BLOCK_SIZE)."""
 _VDO_BLOCK = 4096
+"""Bytes of a VDO block, in which its status counts."""
 _MODES = {"rw": "ok", "ro": "read-only", "out_of_data_space": "out of data space"}
 _VDO_MODES = {"normal": "ok", "read-only": "read-only", "recovering": "recovering"}
 _BROKEN = {"Fail": "failed", "Error": "error"}

@@ -9,6 +9,7 @@ from sdstop.collectors.drbd.status import Resource
 from sdstop.readings.mismatch import Mismatch
 
 _EIGHT = 8
+"""Major version of DRBD."""
 
 
 _COMPARED = {"Established": "verify", "VerifyS": "verify", "VerifyT": "verify"}

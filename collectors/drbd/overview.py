@@ -67,6 +67,7 @@ def _short(word: str) -> str:
 
 
 _LONGEST = 6
+"""Letters that drbd-overview leaves of a word."""
 _CONNECTIONS = ("Connected", *_UNCONNECTED)
 _ROLES = ("Primary", "Secondary", "Unknown")
 _DISKS = (

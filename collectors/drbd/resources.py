@@ -44,6 +44,7 @@ from sdstop.readings.rebuild import Rebuild
 PROC = "/proc/drbd"
 BY_RESOURCE = "/dev/drbd/by-res"
 PACE = 5.0
+"""Seconds between runs."""
 KIND = "drbd"
 
 
@@ -68,6 +69,7 @@ def read(host: Host) -> Iterable[Reading]:
 
 
 _NINE = 9
+"""Major version of DRBD."""
 
 
 def _status(host: Host) -> tuple[str, int, list[Resource]]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from sdstop.core.expression import expression
 
 _MOST = 1 << 16
+"""CPUs; the kernel's largest NR_CPUS is 8192."""
 _PART = expression(r"(\d{1,5})(?:-(\d{1,5}))?", re.ASCII)
 
 

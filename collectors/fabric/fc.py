@@ -11,6 +11,7 @@ from sdstop.core.host import Absent, Host
 from sdstop.core.model import Reading
 
 _UNSUPPORTED = 0xFFFF_FFFF_FFFF_FFFF
+"""Value of a counter that the driver does not keep (-1 of 64 bits)."""
 _SPEED = expression(r"(\d{1,4}) Gbit")
 
 

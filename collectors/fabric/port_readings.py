@@ -32,6 +32,7 @@ EXPANDERS = "/sys/class/sas_expander"
 FC_HOSTS = "/sys/class/fc_host"
 _SPEEDS = expression(r"(\d{1,4}) Gbit")
 GIGABIT = 125_000_000
+"""Bytes per second of 1 Gbit/s."""
 STATISTICS = {
     "link_failures": "link_failure_count",
     "lost_sync": "loss_of_sync_count",

@@ -15,6 +15,7 @@ from sdstop.core.model import Reading
 _RATE = expression(r"(\d{1,5}(?:\.\d)?) Gb/sec(?: \((?:(\d{1,2})X)?.{0,30}\))?")
 _NUMBERED = expression(r"\d{1,2}: (.{1,40})")
 _GIGABIT = 125_000_000
+"""Bytes per second of 1 Gbit/s."""
 
 
 def read(host: Host) -> Iterable[Reading]:

@@ -15,6 +15,7 @@ _LINE = expression(
     re.ASCII,
 )
 DISK, ENCLOSURE = 0, 13
+"""SCSI device types (SPC-4, peripheral device type)."""
 
 
 class ScsiDevice(Struct, frozen=True):

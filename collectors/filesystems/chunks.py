@@ -35,6 +35,7 @@ from sdstop.readings.disk import device_name
 
 _UUID = expression(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _SECTOR = 512
+"""Bytes."""
 _SIZE = r"-?\d{1,20}(?:\.\d{1,2})?(?:[KMGTPE]iB|[kMGTPE]?B)?"
 _AMOUNT = expression(r"(?P<number>\d{1,20}(?:\.\d{1,2})?)(?P<unit>[kKMGTPE]?)(?P<binary>i?)B?")
 _OVERALL = expression(

@@ -14,6 +14,7 @@ from sdstop.core.host import Host, Malformed
 from sdstop.readings.disk import device_name
 
 _PACE = 30.0
+"""Seconds between runs."""
 _FEATURES = "features"
 _UUID = expression(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _STATS = ("write_errs", "read_errs", "flush_errs", "corruption_errs", "generation_errs")

@@ -20,6 +20,7 @@ QUESTION = "filesystems.quotas"
 NEAR = 0.95
 """Share of a hard limit above which a quota is nearly exhausted."""
 _PACE = 600.0
+"""Seconds between runs."""
 
 
 class Quota(Struct, frozen=True):

@@ -21,6 +21,7 @@ from sdstop.core.model import Reading
 COUNT = ("gluster", "--mode=script", "volume", "heal", "*", "statistics", "heal-count")
 SPLIT = ("gluster", "--mode=script", "--xml", "volume", "heal", "*", "info", "split-brain")
 PACE = 300.0
+"""Seconds between runs: each asks all bricks for their entries."""
 MOST_PENDING = 2000
 """Entries to heal above which split brain is not looked for: each entry is locked and read on all bricks for it."""
 UNCOUNTED = "not counted for dispersed volumes"

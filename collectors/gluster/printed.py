@@ -61,6 +61,7 @@ _COUNT = expression(
     r"(?P<what>Number of entries|Total Number of entries|Number of entries in split-brain): (?P<count>\S+)"
 )
 _WIDTH = 43
+"""Cells after which gluster breaks the path of a brick."""
 
 
 class _Process(Struct, frozen=True):

@@ -258,6 +258,7 @@ def _quorum(volume: VolumeInfo) -> str:
 
 
 _PAIR = 2
+"""Copies of a volume without a majority."""
 
 
 def _margins(volume: VolumeInfo, members: Sequence[GlusterBrick]) -> tuple[int, int]:

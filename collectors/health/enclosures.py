@@ -14,6 +14,7 @@ from sdstop.core.host import Absent, Host, TimedOut, Unreadable
 from sdstop.core.model import Reading
 
 PACE = 600.0
+"""Seconds between runs."""
 PROMPT = 5.0
 """Seconds for the answer of an enclosure, which needs some milliseconds."""
 REST = 3600.0

@@ -16,6 +16,7 @@ from sdstop.core.host import Absent, Host, TimedOut, Unreadable
 from sdstop.core.model import Reading
 
 PACE = 1800.0
+"""Seconds between runs."""
 _ZONED: Mapping[str, str] = {"host-managed": "SMR, host-managed", "host-aware": "SMR, host-aware"}
 _VPD: Mapping[int, str] = {1: "SMR, host-aware", 2: "SMR, drive-managed"}
 _MODELS = expression(

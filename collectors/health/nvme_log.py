@@ -23,6 +23,7 @@ from sdstop.core.host import Malformed
 from sdstop.core.text import json_number, json_whole, whole
 
 _KELVIN = 273
+"""0 degrees Celsius, in the whole kelvins of NVMe logs."""
 _FEWEST = frozenset({"critical_warning", "percent_used", "media_errors"})
 _TEXT_NAMES: Mapping[str, str] = {
     "available_spare": "avail_spare", "available_spare_threshold": "spare_thresh", "percentage_used": "percent_used",

@@ -22,6 +22,7 @@ MEGARAID = ("megaraid_sas",)
 MPI3 = ("mpi3mr",)
 HPE = ("hpsa", "smartpqi", "cciss")
 PACE = 1800.0
+"""Seconds between runs."""
 PROMPT = 60.0
 """Seconds for the answer of a controller; with a hundred disks it needs some."""
 PROGRAMS = (

@@ -33,7 +33,9 @@ _PACKED_WEAR = expression(r"0x([0-9a-f]{2})[0-9a-f]{10}")
 """Raw value of Media_Wearout_Indicator as attribute 230 of disks by SanDisk and Western Digital: its first byte is the
 percentage of the endurance used (smartmontools-support, 2021-03-24). The normalized value does not fall from 100."""
 _SANDISK_WEAR = 230
+"""SMART attribute with this meaning on SanDisk's and WD's SSDs."""
 _TEMPERATURES = (194, 190)
+"""SMART attributes of the temperature, the usual one first."""
 _CAPACITORS = expression(r"Power_Loss_Cap_Test|Power_Loss_Protection|PLP_")
 
 

@@ -18,7 +18,9 @@ from sdstop.core.model import Reading
 NVME = "/sys/class/nvme"
 BLOCK = "/sys/block"
 PACE = 300.0
+"""Seconds between runs."""
 _MILLI = 1000
+"""Units per degree in hwmon."""
 
 
 def read(host: Host) -> Iterable[Reading]:

@@ -15,7 +15,9 @@ _NAMINGS: Mapping[str, Naming] = {
     LogPlace.DISK: Naming.DEV, LogPlace.MAPPED: Naming.LINK, LogPlace.NUMBER: Naming.NUMBER, LogPlace.PCI: Naming.PCI,
 }  # fmt: skip
 MINUTE = 60.0
+"""Seconds."""
 DAY = 86400.0
+"""Seconds."""
 
 
 class KernelLog(Reading, frozen=True, kw_only=True):

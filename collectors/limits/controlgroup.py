@@ -37,6 +37,7 @@ _USUAL = expression(
 _PRESSURE = expression(r"some (?:avg[0-9]+=[0-9.]+ )*total=([0-9]{1,19})(?:\n|$)")
 _KEYS = {"rbps": "read_bps", "wbps": "write_bps", "riops": "read_iops", "wiops": "write_iops"}
 _LARGEST = 1 << 64
+"""Numbers of the kernel are below it."""
 
 
 class Throttle(Struct, frozen=True):

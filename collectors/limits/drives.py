@@ -27,6 +27,7 @@ _LIBVIRT = expression(r"(?P<way>total|read|write)_(?P<unit>bytes|iops)_sec(?P<bu
 _NEW = expression(r"(?P<unit>bps|iops)-(?P<way>total|read|write)(?P<burst>-max(?:-length)?)?")
 _OLD = expression(r"(?:bps|iops)(?:_rd|_wr)?(?:_max(?:_length)?)?|iops_size")
 _LARGEST = 1 << 62
+"""Numbers of QEMU are below it."""
 
 
 class QemuDrive(Struct, frozen=True):

@@ -19,6 +19,7 @@ _NAMES = ("qemu", "kvm")
 _LONGEST = 1 << 20
 """Maximum number of bytes read from a command line."""
 _MOST_LINKS = 40
+"""Links followed for one path: the limit of the kernel (path_resolution(7))."""
 
 
 def drives(host: Host) -> list[dict[str, Any]]:

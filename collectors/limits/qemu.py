@@ -16,6 +16,7 @@ from sdstop.readings.limit import USE, Limit
 FILES = ("/run/libvirt/qemu/*.xml", "/etc/libvirt/qemu/*.xml")
 """libvirt's files, read only from captures: those of a live node contain console passwords."""
 PACE = 30.0
+"""Seconds between runs."""
 
 
 def read(host: Host) -> Iterable[Reading]:

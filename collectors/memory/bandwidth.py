@@ -11,7 +11,9 @@ from sdstop.core.host import Absent, Failed, Host
 from sdstop.core.model import Derivation, Reading
 
 _PACE = 5.0
+"""Seconds between runs."""
 _MOST_GROUPS = 64
+"""Monitoring groups; more are an error."""
 _DOMAIN = re.compile(r"mon_L3_(\d{1,4})")
 _RESERVED = frozenset({"info", "mon_data", "mon_groups"})
 

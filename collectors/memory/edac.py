@@ -18,6 +18,7 @@ from sdstop.core.host import Absent, Host
 from sdstop.core.model import Derivation, Reading
 
 _MIB = 1 << 20
+"""Bytes."""
 
 
 def read(host: Host) -> Iterable[Reading]:

@@ -10,6 +10,7 @@ from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, 
 TABLE = "/sys/firmware/dmi/tables/DMI"
 
 TRANSFERS = 1e6
+"""Transfers per second of 1 MT/s."""
 
 
 class Dimm(Reading, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ MOST = 4096
 """Maximum number of structures read from a table; the largest machines have several hundred."""
 
 _MB = 1 << 20
+"""Bytes of what SMBIOS calls MB."""
 _TYPES = {
     0x0F: "SDRAM", 0x12: "DDR", 0x13: "DDR2", 0x14: "DDR2 FB-DIMM", 0x18: "DDR3", 0x1A: "DDR4", 0x1B: "LPDDR",
     0x1C: "LPDDR2", 0x1D: "LPDDR3", 0x1E: "LPDDR4", 0x1F: "Logical non-volatile device", 0x20: "HBM", 0x21: "HBM2",

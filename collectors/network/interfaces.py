@@ -15,6 +15,7 @@ from sdstop.core.model import Derivation, Reading
 from sdstop.core.text import is_whole
 
 _COLUMNS = 16
+"""Counters in a line of /proc/net/dev."""
 
 
 def read_traffic(host: Host) -> Iterable[Reading]:
@@ -117,6 +118,7 @@ def _changes(host: Host, interface: str) -> int | None:
 
 
 _DIGITS = 20
+"""Digits of the largest counter of 64 bits."""
 
 
 def _interface(host: Host, folder: netclass.Folder, *, measured: bool) -> Interface:

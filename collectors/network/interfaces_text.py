@@ -18,6 +18,7 @@ from sdstop.core.model import Reading
 from sdstop.core.text import total, whole
 
 _MEGABIT = 125_000
+"""Bytes per second of 1 Mbit/s."""
 _VLAN = expression(r".*\.\d{1,4}|vlan\d+")
 _PHYSICAL = expression(r"(?:en|eth|em|ib|wl|ww|slave|p\d+p|hsi|rename)\w*")
 _COUNTERS = {

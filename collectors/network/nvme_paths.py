@@ -11,6 +11,7 @@ from sdstop.core.host import Absent, Host
 from sdstop.core.model import Reading
 
 PACE = 5.0
+"""Seconds between runs."""
 
 _PATH = expression(r"nvme(\d{1,9})c(\d{1,9})n(\d{1,9})")
 

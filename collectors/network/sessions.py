@@ -13,6 +13,7 @@ from sdstop.readings.disk import sysfs_name
 
 CONNECTIONS = "/sys/class/iscsi_connection"
 PACE = 10.0
+"""Seconds between runs."""
 
 _NAMESPACE = expression(r"(nvme[0-9]+)(?:c[0-9]+)?(n[0-9]+)")
 _NBD = expression(r"nbd[0-9]+")

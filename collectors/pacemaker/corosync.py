@@ -181,6 +181,7 @@ def read(host: Host) -> Iterable[Reading]:
 
 
 _SEVERAL = 2
+"""Nodes that make a cluster."""
 _KNOWN = 3
 """Number of daemons found by their names above which the others are missing."""
 

@@ -20,6 +20,7 @@ from sdstop.core.host import Malformed
 from sdstop.core.retention import json_texts
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+"""Bytes."""
 LISTS: Mapping[str, str] = {
     "ProtectionDomain": "protectionDomainList", "FaultSet": "faultSetList", "Sds": "sdsList", "Device": "deviceList",
     "StoragePool": "storagePoolList", "Volume": "volumeList", "Sdc": "sdcList",

@@ -24,6 +24,7 @@ _THREADS = "/proc/sys/kernel/threads-max", "/proc/sys/kernel/pid_max"
 _TRACKED = "/proc/sys/net/netfilter/nf_conntrack_count", "/proc/sys/net/netfilter/nf_conntrack_max"
 _NEIGHBORS = "/proc/net/stat/arp_cache", "/proc/sys/net/ipv4/neigh/default/gc_thresh3"
 _PACE = 10.0
+"""Seconds between runs."""
 
 
 def read(host: Host) -> Iterator[KernelLimit]:

@@ -18,7 +18,9 @@ from sdstop.core.model import Derivation, Reading
 
 _ROW = expression(r"^(\w{1,31}) +([347]) +(.*)$", re.MULTILINE | re.ASCII)
 _SECONDS = 5.0
+"""Seconds between runs."""
 _LARGEST = 2**64 - 1
+"""Counters have 64 bits."""
 
 
 def parse(text: str) -> dict[str, int | str]:

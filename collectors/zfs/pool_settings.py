@@ -15,7 +15,9 @@ from sdstop.core.model import Reading
 
 GET = ("zpool", "get", "-H", "-p", "-o", "name,property,value", "failmode")
 _SECONDS = 600.0
+"""Seconds between runs."""
 _ANSWER = 8.0
+"""Seconds that zpool may take."""
 _FAILMODE = "failmode"
 
 

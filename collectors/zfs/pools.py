@@ -28,6 +28,7 @@ LIST = ("zpool", "list", "-H", "-p", "-o", "name,size,allocated,free,fragmentati
 VERSION = "/sys/module/zfs/version"
 
 _SECONDS = 10.0
+"""Seconds between runs."""
 _ANSWER = 8.0
 """Timeout of `zpool status` in seconds; it normally takes a tenth of a second, otherwise it hangs."""
 _KERNEL_NAME = expression(r"(?:sd|vd|hd|xvd|nvme|dm-|md|loop|mmcblk|nbd|rbd|zd)[a-z0-9]+(?:p\d+)?")

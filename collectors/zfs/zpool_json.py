@@ -12,6 +12,7 @@ from sdstop.core.host import Malformed
 
 _GROUPS = {"logs": "logs", "l2cache": "cache", "spares": "spares", "special": "special", "dedup": "dedup"}
 _DEEPEST = 12
+"""Levels of nested devices; more are an error."""
 _STATES = {"HEALTHY": "ONLINE", "CANT_OPEN": "UNAVAIL", "CLOSED": "OFFLINE"}
 _SCANS = {"SCANNING": "running", "FINISHED": "finished", "CANCELED": "canceled"}
 _REBUILDS = {"ACTIVE": "running", "COMPLETE": "finished", "CANCELED": "canceled"}

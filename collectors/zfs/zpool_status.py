@@ -45,7 +45,9 @@ _SUSPENDED = expression(r"One or more devices are faulted in response to I/?O fa
 """Sentences about a pool that waits for its devices (status_callback); versions before 0.8 call its state ONLINE."""
 _GROUPS = frozenset({"logs", "cache", "spares", "special", "dedup"})
 _LARGEST = 10**30
+"""Largest size taken from a text."""
 _MOST_VDEVS = 20_000
+"""Lines read of the table of devices."""
 
 
 class Scan(Struct, frozen=True, kw_only=True):

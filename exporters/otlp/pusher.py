@@ -33,6 +33,7 @@ _LATE = 3
 _FIRST = 5.0
 """Seconds until the first push, and between attempts without a sample."""
 _LONGEST_REPLY = 65_536
+"""Bytes of a response about a partial success; a longer one is not read."""
 _PATH = "/v1/metrics"
 
 

@@ -31,6 +31,7 @@ def _source_of(family: type[Reading], column: Column, needs: Sequence[str]) -> s
 
 
 _MOST_SOURCES = 3
+"""Sources named in the HELP of a metric."""
 
 
 def headings(family: type[Reading], collector: Collector) -> Mapping[str, Heading]:

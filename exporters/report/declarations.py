@@ -98,6 +98,7 @@ class _Writer:
 
 
 _MOST_CALLS = 64
+"""Calls that a source may make to an empty host."""
 
 
 class _Nothing(Host):

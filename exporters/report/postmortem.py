@@ -26,9 +26,11 @@ from sdstop.exporters.report.text import outlook
 
 FILL = "_to fill in_"
 MOST_COMMANDS = 60
+"""Rows of the table of commands."""
 HEAD_LINES = 40
 """Maximum quoted lines of a command's output."""
 _MOST_GOOD = 60
+"""Verdicts listed as ruled out."""
 _SPECIAL = expression(r"\\(?P<next>[!-/:-@\[-`{-~])|[\\`*_{}\[\]|<>~&]")
 
 

@@ -245,6 +245,7 @@ def text(collectors: Iterable[Collector]) -> str:
 
 
 _DEEP = 6
+"""Levels of the schema that have lines of their own."""
 
 
 def _lines(value: Any, depth: int = 0) -> str:

@@ -25,6 +25,7 @@ IDLE_SECONDS = 150.0
 """Timeout in seconds of an idle connection."""
 
 _LARGEST_REQUEST = 16 << 10
+"""Bytes of a request: line and headers."""
 _PIECE = 64 << 10
 """Bytes of an answer buffered per client; all clients share one copy of the page."""
 _REASONS = {

@@ -17,6 +17,7 @@ from msgspec import Struct
 MOST_WRONG = 100
 """Maximum cached verdicts on wrong passwords."""
 MOST_RIGHT = 1000
+"""Right passwords remembered, so that bcrypt does not run again for each request."""
 
 
 class Login(Struct, frozen=True):

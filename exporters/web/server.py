@@ -33,6 +33,7 @@ from sdstop.exporters.web.notifier import Notifier
 TEXTFILE_SECONDS = 15.0
 """Interval in seconds at which the textfile is written."""
 INTERRUPTED = 130
+"""Exit code of a program that Ctrl-C ended (128 + SIGINT)."""
 _SOON, _SELDOM = 1.0, 5.0
 """Seconds between ticks. Connections time out after 10 s and more."""
 _BACKLOG = 512

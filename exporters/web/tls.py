@@ -20,6 +20,7 @@ from sdstop.exporters.web.webconfig import PemSource, TlsConfig
 _VERSIONS = {"TLS12": ssl.TLSVersion.TLSv1_2, "TLS13": ssl.TLSVersion.TLSv1_3}
 _VERIFY = {"no": ssl.CERT_NONE, "optional": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
 _AT_ONCE = 64 << 10
+"""Bytes."""
 
 
 def context_of(config: TlsConfig) -> ssl.SSLContext:

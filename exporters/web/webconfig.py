@@ -110,6 +110,7 @@ _CIPHERS_13 = {"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20
 """TLS 1.3 cipher suites, which are always enabled in Go and OpenSSL."""
 
 _SLOW_COST = 14
+"""Cost of bcrypt above which each password takes seconds."""
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 _Version = Literal["", "TLS10", "TLS11", "TLS12", "TLS13"]

@@ -26,6 +26,7 @@ Sample = tuple[float, float, DiskTotals]
 MOST = 20_000
 """Samples that are kept; of more, older ones are merged."""
 _MERGED = 10
+"""Samples of the older half that become one."""
 
 
 def _joined(first: LoadSample, second: LoadSample) -> LoadSample:

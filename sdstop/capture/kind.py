@@ -75,6 +75,7 @@ _PACKED: tuple[tuple[bytes, Callable[[BytesIO], Any]], ...] = (
 )
 _BOMS = (b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf")
 _SAMPLE = 1 << 16
+"""Bytes at the beginning of a file by which its kind is recognized."""
 _CONTROL = bytes(set(range(32)) - set(b"\t\n\r\x07\x08\x0b\x0c\x1b"))
 
 

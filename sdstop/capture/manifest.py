@@ -50,6 +50,7 @@ _MOST_FACTS = 100
 """Maximum facts, and names of collectors."""
 _PART = expression(r"index/([0-9]{1,9})\.jsonl")
 _LONGEST_LINE = 1 << 20
+"""Bytes."""
 _MOST_LINES = 1_000_000
 """Maximum lines of an index."""
 _MOST_FRAMES = 1_000_000_000

@@ -22,8 +22,11 @@ _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _LONGEST_INDEX = LIMITS.member // 2
 _SYNC_SECONDS = 0.5  # avoids a sync per frame when many are written at once
 _LATEST_TAR_TIME = 8**11 - 1
+"""Unix seconds: the largest number of the eleven octal digits of a tar header."""
 _BLOCK = 512
+"""Bytes, to a multiple of which tar fills up."""
 _LONGEST_USTAR_NAME = 100
+"""Bytes of a name in a tar header without an extension."""
 _FILE_TAIL, _FOLDER_TAIL = (kind.ljust(101, b"\0") + b"ustar\x0000".ljust(255, b"\0") for kind in (b"0", b"5"))
 _FILE_WEIGHT, _FOLDER_WEIGHT = sum(_FILE_TAIL), sum(_FOLDER_TAIL)  # their share of a header's checksum
 # Checksums are most of a compressed index, and the final index repeats them. The pattern cannot match in a JSON string.

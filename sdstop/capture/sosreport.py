@@ -58,6 +58,7 @@ _PROPERTY = expression(r"E: (?P<name>[A-Z][A-Z0-9_]{0,80})=(?P<value>.*)")
 _SECTOR = 512
 """Bytes of a sector in /sys/block/*/size."""
 _MOST = 1 << 20
+"""Bytes read of a file."""
 _MOST_COMMANDS = 20_000
 """Maximum commands of a manifest."""
 _NOTE = "a sosreport is a single snapshot; rates are unavailable"

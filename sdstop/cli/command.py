@@ -22,6 +22,7 @@ _MODULES = {
 }  # fmt: skip
 
 INTERRUPTED = 130
+"""Exit code of a program that Ctrl-C ended (128 + SIGINT)."""
 HUNG_UP = 141
 """Exit code after SIGPIPE: the reader of the output has gone."""
 

@@ -20,6 +20,7 @@ __all__ = [
 
 
 _QUICK = 0.5
+"""Seconds of work for which no progress is shown."""
 _REDRAWN = 0.1
 """Seconds before a file's progress is shown, and between two signs of it."""
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sdstop.redaction.redactor import Redactor
 
 _SHORTEST_KEY = 16
+"""Bytes."""
 
 
 def redactor(keyfile: str, known: frozenset[str] | None) -> Redactor:

@@ -36,6 +36,7 @@ _WORD = expression(r"\w+")
 _NAME_WORD = expression(r"(?<!\w)\d*[^\W\d]\w*")
 """Word that is not a number; of 20 words in a line of counters, one is."""
 _MASK = (1 << 32) - 1
+"""Lower half of a number of 64 bits: the place of a word, behind its hash."""
 
 
 def text_excerpt(data: bytes, needle: str = "", key: str = "") -> str:

@@ -30,6 +30,7 @@ NOT_BEGUN = "beginning not shown"
 _FIRST_LINES = 40
 """Number of lines in which an output of a named command shows its form; messages of the program may precede it."""
 _FIRST_BYTES = 16_384
+"""Characters at the beginning of a text by which its form is recognized."""
 
 
 class Several(enum.StrEnum):

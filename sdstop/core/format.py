@@ -178,6 +178,7 @@ def wait(seconds: float | None) -> str:
 
 
 _FIRST = 5
+"""Texts that are shown of a longer list."""
 
 
 def first_of(texts: Sequence[str]) -> str:

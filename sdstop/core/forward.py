@@ -32,6 +32,7 @@ _FAR = 200
 MOST_SCOUTED = 1500
 """Maximum number of frames of them."""
 _MOST_SCOUTS = 8
+"""Moments around which findings are kept that were judged out of turn."""
 _STEP = 0.002
 """Seconds for which the pass waits while something more urgent is judged."""
 

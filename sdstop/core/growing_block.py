@@ -16,6 +16,7 @@ from sdstop.core.growing_versions import GrowingVersions
 _OWN = 4096
 """Bytes of a piece above which it is a part of its own; smaller ones deflate better together."""
 _LEVEL = 6
+"""Of zlib: its default."""
 
 
 class GrowingBlock:

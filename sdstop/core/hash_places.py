@@ -8,6 +8,7 @@ from collections.abc import Iterator
 NONE = -1
 """Place of a key that has none."""
 _FEWEST_SLOTS = 1024
+"""Slots of an empty table."""
 
 
 class HashPlaces:

@@ -28,6 +28,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _SIGNALS = {signal.SIGHUP, signal.SIGINT, signal.SIGTERM}
 _NO_TMPFILE = {errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EINVAL}
 _MOST_LINKS = 40
+"""Links followed for one path: the limit of the kernel (path_resolution(7))."""
 _OPEN_FILES = expression(r"/proc/(?P<pid>\d+)(?:/task/\d+)?/fd")
 
 

@@ -15,6 +15,7 @@ from sdstop.core.expression import expression
 NO_MAPPER = "device mapper is not active in this kernel"
 NO_PACEMAKER = "Pacemaker does not run here"
 _BEGINNING = 2000
+"""Characters at the beginning of an output that can be a refusal."""
 _SEPARATOR = expression(r"[ _]")
 
 

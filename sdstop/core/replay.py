@@ -335,6 +335,7 @@ def _may_hang_here(collector: Collector, frame: Frame) -> bool:
 _PROGRAM = expression("[ _]")
 """Separator of a program from its arguments, in a command and in a slug."""
 _LONGEST_LINE = 80
+"""Cells of a line of output quoted in a reason."""
 
 
 _OBJECTS = frozenset({"ip", "dmsetup"})

@@ -32,6 +32,7 @@ WIDTHS = {1: "b", 2: "h", 4: "i", 8: "q"}
 _SUMMED = 256
 """Maximum number of bytes that are added up in 16 bits."""
 _MOST = 100_000
+"""Versions of a text; a hostile recording may claim any number."""
 LARGEST = 256 << 20
 """Maximum bytes of all versions of a text, and of all texts of a block; a hostile recording may claim any."""
 

@@ -20,6 +20,7 @@ from sdstop.fleet.problem import ServerError
 MOST_SERIES = 20_000
 """Maximum series in an answer; no query of sdstop requests that many."""
 MOST_NOTES = 20
+"""Warnings of the server that are kept."""
 
 PARTIAL = "partial response: some storage backends did not answer"
 

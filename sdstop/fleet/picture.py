@@ -304,7 +304,9 @@ def _nodes(answers: Answers, rows: Rows) -> tuple[FleetNode, ...]:
 
 
 HISTORY_SECONDS = 3600.0
+"""Seconds of the curve in the table of nodes."""
 HISTORY_STEP = 120.0
+"""Seconds between two of its points."""
 HISTORY_POINTS = int(HISTORY_SECONDS / HISTORY_STEP) + 1
 """Range and resolution of the sparklines beside nodes."""
 

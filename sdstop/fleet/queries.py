@@ -17,6 +17,7 @@ MOST_NODES = 500
 MOST_ROWS = 100
 """Maximum rows of other lists."""
 MOST_TRAITS = 10_000
+"""Series in the result of a query about traits."""
 STALE_SECONDS = 120.0
 """Age in seconds of the last sample above which a node is silent: eight scrapes of 15 s."""
 LOOKBACK = "6h"

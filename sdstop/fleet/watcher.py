@@ -39,6 +39,7 @@ SPARKS = 60
 LONGEST_PAUSE = 300.0
 """Maximum seconds between two attempts while the server does not answer."""
 NODE_SECONDS = 6 * 3600.0
+"""Seconds of history shown of one node."""
 NODE_STEP = 360.0
 """Range and resolution of the history of one node's findings."""
 

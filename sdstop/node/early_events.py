@@ -16,6 +16,7 @@ _UEVENTS = 15
 _KERNEL, _UDEV = 1, 2
 """Groups: events as the kernel sends them, and as udev does when its records have them."""
 _LARGEST = 16 << 10
+"""Bytes of an event; the kernel's are at most 2 KiB (UEVENT_BUFFER_SIZE)."""
 _BLOCK = b"SUBSYSTEM=block\0"
 
 

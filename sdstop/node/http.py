@@ -29,6 +29,7 @@ from sdstop.node.timed_socket import NameLookup, TimedSocket, TimedTlsSocket
 LARGEST = 32 << 20
 """Maximum size of a decompressed response body in bytes."""
 _CHUNK = 1 << 16
+"""Bytes read at once."""
 _CLOCK = 0.01
 """Seconds by which a kernel timeout may expire before the deadline."""
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sdstop.node.gateway.client import GatewayClient
 
 _CHUNK = 1 << 16
+"""Bytes read at once."""
 _ATTRIBUTE = 4096
 """Bytes of a page: a shorter attribute of sysfs is whole after one read."""
 _FILE = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY  # no O_NONBLOCK: it can change the result of a read

@@ -10,6 +10,7 @@ from sdstop.core.zone import rule_of
 _LARGEST = 1 << 16
 """Maximum size of a zone file in bytes; the largest known one has 4 KiB."""
 _MOST_LINKS = 8
+"""Links followed from /etc/localtime."""
 
 
 def time_zone(root: str = "/") -> str | None:

@@ -22,6 +22,7 @@ from sdstop.pasted.prompt import TypedCommand, command, typed
 _NARROW = 60
 """Minimum width of wrapped lines."""
 _RECENT = 200
+"""Lines of an output by whose width the rest of a folded line is recognized."""
 
 
 class Division:

@@ -129,6 +129,7 @@ def _rejoined(output: TextOutput) -> str:
 
 _CUT_WIDTHS = frozenset({80, 132})
 _FEWEST_CUT = 2
+"""Lines that must be cut at one width to be called so."""
 
 
 def _cut_lines(output: TextOutput, text: str) -> str:

@@ -251,6 +251,7 @@ def is_pager(line: str) -> bool:
 
 
 _NARROWEST, _WIDEST = 60, 512
+"""Cells of a terminal."""
 _USUAL = frozenset({72, 76, 78, 79, 80, 96, 100, 120, 128, 132, 140, 150, 160, 180, 200})
 """Widths at which a single line is enough to assume wrapping."""
 

@@ -282,6 +282,7 @@ COUNTERS = (
 )  # fmt: skip
 """Fields of a cache that only increase until they are reset."""
 _SLACK = 16
+"""A decrease by less is not a reset."""
 
 
 def _step(before: int | None, after: int | None, wrap: int) -> int | None:

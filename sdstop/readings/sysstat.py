@@ -26,6 +26,7 @@ STAMP_FORM = (
 )
 """Form of the time in front of a heading of sar."""
 DAY = 86_400
+"""Seconds."""
 _CLOCK = expression(
     r"(?:(?<![^\sT])|(?<=[午上下전후]))([01]?\d|2[0-3])(?:[:.]|時|时|시 ?)([0-5]\d)(?:[:.]|分|분 ?)([0-5]\d|60)"
     r"(?:秒|초)?(?:\s?([AP]M|[ap]m|[πμ]μ|[صم]))?(?![\d:.])"
@@ -125,6 +126,7 @@ def shows(column: str) -> Callable[[str], bool]:
 
 
 _LONG = 60_000
+"""Characters; a longer output may show the table behind its beginning."""
 
 
 def _stamp(words: Sequence[str], column: str) -> int | None:

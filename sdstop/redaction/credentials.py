@@ -75,6 +75,7 @@ _SIGNS_RAW = expression(
 )
 _CODED_RAW = expression(rb"[A-Za-z0-9+/_-]{20}")
 _SHORTEST = 8
+"""Bytes of the shortest data that is searched."""
 _CODED = expression(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{20,2000}={0,2}(?![A-Za-z0-9+/_=-])")
 _TOKEN = expression(r"[\w.@-]{1,64}:(?:\d{10,13}:[0-9A-Fa-f]{16,}|\S{6,})")
 """Decoded Base64: a token of ScaleIO's gateway (user, expiry, checksum), or Basic (user and password)."""

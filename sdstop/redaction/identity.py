@@ -68,6 +68,7 @@ _NO_SERIAL = expression(
     re.IGNORECASE,
 )
 SHORTEST = 3
+"""Characters; shorter values are a part of too many words to be replaced."""
 _DIGITS = 8
 """Minimum length of an all-digit serial number: a shorter one may be a count."""
 

@@ -18,6 +18,7 @@ from sdstop.redaction.ordinary import is_ordinary
 _HEX = "0123456789abcdef"
 _HEXED = frozenset("0123456789abcdefABCDEF")
 _GROUP = 8
+"""Characters of the first group of a UUID, which may be used alone."""
 
 
 class NameKind(enum.StrEnum):

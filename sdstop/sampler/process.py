@@ -28,6 +28,7 @@ PARTING = 0.3
 FIRST_PAUSE = 0.5
 """Seconds between a crash and the next worker; doubled with every further crash."""
 LONGEST_PAUSE = 30.0
+"""Seconds until the child is started again after a crash."""
 SETTLED = 60.0
 """Run time in seconds after which a crash counts as the first one."""
 

@@ -12,6 +12,7 @@ from sdstop.tui.widgets.graph import joined
 from sdstop.tui.widgets.palette import FAINT, OTHER, STRONG, Line
 
 _NONE = 9
+"""Cell without a message; levels of messages are 0 (emergency) to 7 (debug)."""
 _STATES = {effect: rank for rank, effect in enumerate(LogEffect)}
 _GLYPHS = (("┃", "│", "╎", "·"), ("#", "|", "!", "."))
 """Cells of a message by its effect: a thing has stopped, a request failed, it was delayed, normal events."""

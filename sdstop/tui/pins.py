@@ -16,6 +16,7 @@ from sdstop.tui.widgets.palette import FAINT, MARKS, PLAIN, STRONG, Line, Palett
 from sdstop.tui.widgets.table import TableColumn
 
 MOST_PINS = 3
+"""Pins at the same time."""
 _CELL = 14
 """Maximum cells of a value; strips and bars are left out."""
 

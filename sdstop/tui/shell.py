@@ -26,6 +26,7 @@ _SYSTEMS = {Depth.INDEXED: ColorSystem.EIGHT_BIT, Depth.TRUE: ColorSystem.TRUECO
 HANGUP = 129
 INTERRUPTED = 130
 TERMINATED = 143
+"""Exit codes of a program that a signal ended (128 + its number)."""
 
 
 def stepped(choices: Sequence[float], now: float, by: int) -> float:

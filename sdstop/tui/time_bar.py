@@ -30,11 +30,13 @@ _HEIGHTS = ((56, 12), (48, 9), (40, 7), (20, 3), (14, 1))
 _TITLES = {LoadOf.CLUSTER: "Time, load of the cluster", LoadOf.NETWORK: "Time, network traffic"}
 """Titles with a load that is not that of the node's disks."""
 _FEWEST_GRAPH = 2
+"""Lines."""
 _FEWEST_MESSAGES = 7
 """Lines of a bar that has one for messages of the kernel."""
 _GLYPHS = (("─", "├", "━", "▲", "·"), ("-", "+", "=", "^", "."))
 """Cells of a span that is not active, that begins and that is active, the playhead, and a cell that is not judged."""
 _WIDE = 110
+"""Cells from which quantiles have room."""
 _DAYS = 36 * 3600.0
 """Seconds of an axis above which its times have a date."""
 _LABEL = 22

@@ -23,6 +23,7 @@ MOST_ALL = 600_000
 MOST_ROWS = 250
 """Maximum rows of a family."""
 MOST_ASKED = 4000
+"""Rows of the table of evidence."""
 
 
 def evidence_anchor(key: str, frame: int) -> str:

@@ -18,6 +18,7 @@ LABEL = 210
 WIDTH = 850
 """Width of the drawing in pixels."""
 _HEIGHT = 13
+"""Pixels of a row of bars."""
 
 Row = tuple[str, Sequence[float | None]]
 

@@ -9,6 +9,7 @@ from sdstop.exporters.report.html import drawing
 from sdstop.exporters.report.html.markup import Markup
 
 MOST = 40
+"""Rows of the table."""
 AT = 0.97
 """Minimum share of an emphasized bar."""
 

@@ -10,6 +10,7 @@ from sdstop.exporters.report.html.markup import Markup
 from sdstop.exporters.report.series import ReportSeries
 
 MOST = 24
+"""Phys in the picture, those with most errors."""
 
 _KINDS = {
     "invalid_dwords": "invalid dwords",

@@ -19,7 +19,9 @@ from sdstop.exporters.report.html.sizes import sizes, sizes_over_time
 from sdstop.exporters.report.series import ReportSeries
 
 MOST_MEMBERS = 64
+"""Curves in a plot of members."""
 MOST_DISKS = 24
+"""Rows in a plot of episodes."""
 _STATES = ("info", "warning", "critical")
 
 Values = Sequence[float | None]

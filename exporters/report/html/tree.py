@@ -12,6 +12,7 @@ from sdstop.exporters.report.html.drawing import svg, word
 from sdstop.exporters.report.html.markup import Markup, el, join
 
 _BOX, _HIGH, _ROW = 196.0, 32.0, 40.0
+"""Pixels: width and height of a box, and the distance of the rows."""
 _TITLES = ("HBAs", "disks")
 _SHAPE = {"critical": "\u25b2 ", "warning": "\u25c6 ", "info": "\u25cf "}
 

@@ -130,3 +130,4 @@ def _about(rate: float) -> str:
 
 
 _PLENTY = 10
+"""Requests per second that are shown without decimals."""

@@ -23,6 +23,7 @@ from sdstop.readings.cluster import Cluster, ClusterNode
 PACEMAKER = "pacemaker"
 """Kind of cluster that holds no data but runs the services for it."""
 _PAIR = 2
+"""Managers of a cluster in which none alone has a majority."""
 _MEMBER = "member"
 """Role of a node that votes; remote nodes and guests run resources without a vote."""
 

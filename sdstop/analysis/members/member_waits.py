@@ -234,3 +234,4 @@ def has_outlier(rows: Sequence[SecondWaits], times: float, excess: float, least:
 
 
 _FEW = 3
+"""Members of which all are named."""

@@ -34,6 +34,7 @@ BLOCK = 6.0
 BLOCKS = 10
 """Blocks to judge; with longer sampling intervals, each interval is one."""
 FEWEST_BLOCKS = 4
+"""Blocks of samples that a comparison needs."""
 SHORTEST = 24.0
 """Minimum number of blocks, and of seconds that they cover."""
 

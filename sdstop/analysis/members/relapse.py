@@ -33,6 +33,7 @@ SERVICE = 4.0
 LONGEST = 3.0
 """Interval of samples in seconds above which good and bad seconds are mixed in one sample."""
 _TRIED = 3
+"""Slowest members that are tried."""
 
 
 class Relapse(Struct, frozen=True):

@@ -33,6 +33,7 @@ STALE = 600.0
 FIRST_PAUSE, LONGEST_PAUSE = 5.0, 300.0
 """Seconds for which a failed gateway is skipped: after the first failure, and at most."""
 _UNTAKEN = 30.0
+"""Seconds until the next login after a gateway rejected the token that it issued."""
 _VERSIONS_WITHOUT_LATENCY = ("1.", "2.")
 
 

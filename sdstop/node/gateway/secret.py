@@ -15,6 +15,7 @@ CREDENTIAL = "powerflex"
 """Name of the systemd credential."""
 HIDDEN = "***"
 _LONGEST = 4096
+"""Bytes of a password."""
 _SHORTEST = 6
 """Minimum number of characters of a secret that is removed from responses; shorter ones match by chance."""
 

@@ -22,6 +22,7 @@ _LOST = frozenset({"offline", "lost", "UNCLEAN"})
 _WHERE = expression(r"(?P<node>[^ ,]+)(?: \((?P<role>[^)]*)\))?")
 _FIRST = frozenset({"Promoted", "Master"})
 _SHOWN = 3
+"""Resources listed."""
 
 
 class _View(Struct, frozen=True, eq=False):

@@ -18,6 +18,7 @@ from sdstop.core.site import APART, AT_ONCE, Site, SiteNode, apart
 from sdstop.readings.cluster import Cluster, ClusterNode
 
 _SHOWN = 5
+"""Nodes listed of each part."""
 
 
 class _View(Struct, frozen=True, eq=False):

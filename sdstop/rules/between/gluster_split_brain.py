@@ -14,6 +14,7 @@ from sdstop.core.site import APART, AT_ONCE, Site, SiteNode, apart
 
 _ID = "gluster-split-brain"
 _SHOWN = 10
+"""Files listed."""
 
 
 def _check(site: Site, limits: Limits) -> Iterator[Verdict]:

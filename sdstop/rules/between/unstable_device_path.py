@@ -20,6 +20,7 @@ from sdstop.readings.device_names import unstable
 _ID = "unstable-device-path"
 _KIND = "powerflex"
 _SHOWN = 8
+"""Disks listed."""
 _DEV = "/dev/"
 
 

@@ -164,9 +164,11 @@ def _full_in(caching: CacheAnalysis, dirty: float) -> float | None:
 _FILLS_HALF = frozenset({"dm-writecache"})
 """Kinds that start write-back only when half full of dirty data (high_watermark); filling up to that is normal."""
 _LONG_ENOUGH = 10.0
+"""Seconds of growth by which the rest is estimated."""
 _LATELY = 10.0
 """Seconds over which the trend of the dirty data and the duration of a write are measured."""
 _MOSTLY = 0.5
+"""Share of bypassed requests for want of room."""
 
 
 def _finding(

@@ -22,6 +22,7 @@ from sdstop.core.rule import Limits, Rule, Threshold
 from sdstop.readings.cache import Cache, share
 
 _SHOWN = 3
+"""Programs listed."""
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:

@@ -30,6 +30,7 @@ from sdstop.core.thing import Thing
 from sdstop.readings.disk import DiskActivity
 
 _NAMED = 3
+"""Users and programs named."""
 _SPREAD = "Spread the load over more devices, or limit the programs behind it."
 _ADVICE = {
     None: (_SPREAD,),

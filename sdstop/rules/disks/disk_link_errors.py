@@ -14,6 +14,7 @@ from sdstop.core.history import Window
 from sdstop.core.rule import Covers, Limits, Rule, Threshold
 
 _HOUR = 3600.0
+"""Seconds."""
 
 
 def _is_ata(row: DiskHealth) -> bool:

@@ -109,6 +109,7 @@ def _below(window: Window, phys: list[SasPhy]) -> Iterator[Finding]:
 _OLD = 4e8
 """Bytes per second between the second (3 Gbit/s) and the third generation of SAS and SATA."""
 _FEWEST_PEERS = 3
+"""Links of a newer generation for each old one, so that the old one is an exception."""
 
 
 def _beside(window: Window, owner: str, phys: list[SasPhy]) -> Iterator[Finding]:

@@ -16,6 +16,7 @@ from sdstop.core.history import Window
 from sdstop.core.rule import Limits, Rule, Threshold
 
 _GIB = 1 << 30
+"""Bytes."""
 _SMALL = 50 * _GIB
 """Size up to which chunks of metadata have 256 MiB, above it 1 GiB (fs/btrfs/volumes.c: init_alloc_chunk_ctl)."""
 

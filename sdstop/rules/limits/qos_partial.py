@@ -13,6 +13,7 @@ from sdstop.core.rule import Covers, Limits, Rule, Threshold
 from sdstop.readings.limit import CGROUP, RBD, Limit
 
 _NAMED = 3
+"""Volumes named."""
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:

@@ -16,6 +16,7 @@ from sdstop.core.history import Window
 from sdstop.core.rule import Limits, Rule, Threshold
 
 _GRACE = 0.5
+"""Seconds that a span of samples may lack."""
 _HOUR = 3600.0
 _STEP = "Raise the limit of the unit, or move work to another node."
 

@@ -40,6 +40,7 @@ def _gap(seconds: float) -> Gap:
 
 
 _SIGN = 2.0
+"""Seconds of suspension that are a sign of the fault."""
 
 
 def _of_array(window: Window, array: Array, limits: Limits) -> Verdict:

@@ -257,6 +257,7 @@ def _listed(slots: Sequence[str]) -> str:
 
 
 _SLOTS = 12
+"""Slots named."""
 
 
 DIMM_TOO_FEW_CHANNELS = Rule(

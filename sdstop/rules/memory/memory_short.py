@@ -18,7 +18,9 @@ from sdstop.readings.cpu import CpuReport
 
 SUBJECT = "memory"
 _MICRO = 1e-6
+"""Seconds, in which the kernel counts stalls."""
 _GRACE = 0.5
+"""Seconds that a span of samples may lack."""
 _PLENTY = 256 * 1024.0**2
 """Bytes available that are enough on any node."""
 
@@ -85,6 +87,7 @@ def _so_far(short: _Shortage, limits: Limits) -> Unchecked:
 
 
 _PAGE = 4096.0
+"""Bytes."""
 
 
 def _is_swapped(row: CpuReport, limits: Limits) -> bool:

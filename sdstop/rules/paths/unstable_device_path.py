@@ -18,6 +18,7 @@ from sdstop.readings.cluster import ClusterDevice
 from sdstop.readings.device_names import DevicePath, unstable
 
 _SHOWN = 4
+"""Devices named."""
 _LETTERS = expression("sd|hd|xvd|vd|nvme")
 
 

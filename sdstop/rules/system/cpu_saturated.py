@@ -16,6 +16,7 @@ from sdstop.core.text import added
 SUBJECT = "processors"
 _ALL = "all"
 _GRACE = 0.5
+"""Seconds that a span of samples may lack."""
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:

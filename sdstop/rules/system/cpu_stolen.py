@@ -20,6 +20,7 @@ _ALL = "all"
 _TICK = 0.01
 """Seconds of a tick of /proc/stat."""
 _GRACE = 0.5
+"""Seconds that a span of samples may lack."""
 
 
 class _Stolen(Struct, frozen=True):

@@ -24,6 +24,7 @@ _SETTLED = 15.0
 _TURN = 5.0
 """Seconds within which load as such lets a task run."""
 _NAMED = 3
+"""Devices and programs named."""
 _MANY = 4
 """Waiting tasks that are many on a node with two processors, the fewest that a storage node has."""
 _HALF = 0.5

@@ -12,6 +12,7 @@ from sdstop.core.history import Window
 from sdstop.core.rule import Covers, Limits, Rule
 
 _SHOWN = 3
+"""Datasets cited."""
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:

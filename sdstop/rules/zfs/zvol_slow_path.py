@@ -18,6 +18,7 @@ from sdstop.core.text import added
 from sdstop.readings.disk import DiskActivity
 
 SECONDS = 60.0
+"""Seconds of the window whose requests are judged."""
 
 
 class BlockLayout(Struct, frozen=True):

@@ -12,6 +12,7 @@ from sdstop.tui.scene import Scene
 from sdstop.tui.widgets.pane import Pane, words
 
 MOST = 4
+"""Graphs of a page."""
 TALLEST, LOWEST = 13, 3
 """Lines of a graph with its title."""
 

@@ -30,6 +30,7 @@ from sdstop.tui.widgets.query import QueryError
 from sdstop.tui.widgets.table import LineTable
 
 INTERVALS = (5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 900.0)
+"""Seconds between two queries of the server."""
 _BESIDE = ("2", "3", "4", "5", "6")
 """Tables shown beside the nodes on a wide screen."""
 

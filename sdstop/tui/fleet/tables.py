@@ -18,6 +18,7 @@ from sdstop.tui.widgets.strip import spark
 from sdstop.tui.widgets.table import PERCENT, Cell, TableColumn
 
 _SPARK = 31
+"""Cells: a point each two minutes of an hour."""
 
 
 class FleetTable(Struct, frozen=True):

@@ -23,6 +23,7 @@ from sdstop.tui.widgets.palette import Line, Palette, text
 from sdstop.tui.widgets.roles import role
 
 _LABEL = 11
+"""Cells."""
 _WIDEST, _NARROWEST = 14, 5
 """Maximum and minimum cells of a slot."""
 _MOST = 96
@@ -80,6 +81,7 @@ def _mapped(row: MappedRaidState, scene: Scene) -> Iterator[_Slot]:
 
 
 _PAIRED = 2
+"""Copies of the data on a RAID10 of mirrored pairs."""
 
 
 def _picture(

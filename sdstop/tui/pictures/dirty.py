@@ -15,6 +15,7 @@ from sdstop.tui.widgets.palette import OTHER, Line, text
 from sdstop.tui.widgets.roles import role
 
 _GUTTER = 12
+"""Cells."""
 
 
 def dirty_picture(cached: CacheRow, finding: Finding) -> Picture | None:

@@ -20,6 +20,7 @@ from sdstop.tui.widgets.palette import Line, Palette, text
 from sdstop.tui.widgets.roles import role
 
 _LABEL = 13
+"""Cells."""
 
 
 def frame_picture(finding: Finding, scene: Scene) -> Picture | None:

@@ -18,7 +18,9 @@ from sdstop.tui.widgets.palette import FAINT, MARKS, Line, Palette, text, width_
 from sdstop.tui.widgets.roles import role
 
 _NAME = 12
+"""Cells."""
 _MOST = 12
+"""Lines."""
 
 
 class _Disk(Struct, frozen=True):
@@ -37,8 +39,10 @@ class _Disk(Struct, frozen=True):
 
 _HEADS = ("assessment", "pending", "uncorr.", "realloc.", "CRC", "spare", "worn", "temp")
 _SIZES = (10, 7, 7, 8, 6, 5, 5, 5)
+"""Cells of the columns."""
 _RAID_HEADS = ("state", "predicted", "media err.", "other err.", "temp", "volume")
 _RAID_SIZES = (10, 9, 10, 10, 5, 8)
+"""Cells of the columns."""
 
 
 def health_picture(finding: Finding, scene: Scene) -> Picture | None:

@@ -21,6 +21,7 @@ _KINDS = (
 )  # fmt: skip
 """Kinds in the order of the lines; the others are parts of these."""
 _LABEL = 22
+"""Cells."""
 _ROWS = 12
 """Maximum rows of a family."""
 _TITLED = 3

@@ -16,7 +16,9 @@ from sdstop.tui.widgets.roles import role
 
 MIB = float(1 << 20)
 _NAME, _OWNER, _FIGURE = 14, 14, 12
+"""Cells."""
 _NEAR = 0.9
+"""Share of the limit from which a bar has its color."""
 
 
 def limit_picture(finding: Finding, scene: Scene) -> Picture | None:

@@ -26,6 +26,7 @@ from sdstop.tui.widgets.roles import role
 from sdstop.tui.widgets.strip import cells, heat, heat_pair, heat_scale_max
 
 _LABEL = 11
+"""Cells."""
 _FAR = 3.0
 """Multiple of the median queue from which a column of a moving crowd is accused."""
 _SHORT = 0.35

@@ -16,7 +16,9 @@ from sdstop.tui.widgets.roles import role
 
 _PREFIX = "MTU of "
 _MOST = 8
+"""Lines."""
 _NAME = 30
+"""Cells."""
 
 
 class _Size(Struct, frozen=True):

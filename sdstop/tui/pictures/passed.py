@@ -16,6 +16,7 @@ from sdstop.tui.scene import Scene
 from sdstop.tui.widgets.palette import FAINT, STRONG, Line, text
 
 _MOST, _MANY = 20, 1000
+"""Lines: of the picture, and more than any picture has."""
 
 
 def passed_picture(scene: Scene) -> Picture | None:

@@ -20,6 +20,7 @@ from sdstop.tui.widgets.roles import role
 _FOLDED = 3
 """Number of like leaves from which they are one line."""
 _MOST, _NAME = 14, 32
+"""Lines, and cells."""
 
 
 class _Line(Struct, frozen=True):

@@ -15,6 +15,7 @@ from sdstop.tui.widgets.palette import Line, text
 from sdstop.tui.widgets.roles import role
 
 _LABEL = 14
+"""Cells."""
 
 
 def scaling_picture(finding: Finding, scene: Scene) -> Picture | None:

@@ -19,6 +19,7 @@ from sdstop.tui.widgets.palette import Line, Palette, text
 from sdstop.tui.widgets.roles import role
 
 _LABEL = 11
+"""Cells."""
 _TAILED = 110
 """Minimum width for figures beside the channels."""
 _LEAST, _NARROWEST, _WIDEST = 8, 3, 24

@@ -8,6 +8,7 @@ from sdstop.tui.scene import Scene
 from sdstop.tui.views.space import is_of, space_lines, space_of
 
 _MOST = 12
+"""Lines."""
 
 
 def space_picture(finding: Finding | None, scene: Scene) -> Picture | None:

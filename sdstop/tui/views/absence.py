@@ -17,6 +17,7 @@ _FINDINGS = 4
 _SMALLEST = 7
 """Minimum lines for the graph."""
 _TALLEST = 14
+"""Lines of a picture."""
 
 
 def absent_rows(note: str, scene: Scene, sources: Iterable[str], width: int, room: int) -> list[Row]:

@@ -27,6 +27,7 @@ from sdstop.tui.widgets.palette import FAINT, MARKS, OTHER, PLAIN, STRONG, Line,
 from sdstop.tui.widgets.pane import Row, words
 
 _NAME = 12
+"""Cells."""
 _SHADES = ("█", "░", "▒"), ("=", ".", "#")
 """Glyphs of used, free and spare capacity."""
 _SURE = 0.5

@@ -17,6 +17,7 @@ from sdstop.tui.widgets.palette import FAINT, MARKS, STRONG, Line, Palette
 from sdstop.tui.widgets.roles import role
 
 PLAIN_WITHIN = 0.05
+"""Share by which a number differs from usual without a mark."""
 _STEPS = ((0.5, role("selfg", "h2", bold=True)), (0.2, role("selfg", "h1", bold=True)))
 """Deviations from which a block has a warmer step of the heat ramp; its text stays readable on these."""
 _SLIGHT = role("strong", "track", bold=True)

@@ -17,6 +17,7 @@ from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, pairs, text
 _CPU, _BAR = 22, 10
 """Cells per processor, and of its bar."""
 _CPU_LINES = 8
+"""Lines."""
 
 _WHOLE = 76
 """Minimum width for the seconds that pressures are means of."""

@@ -24,6 +24,7 @@ _TIME, _DEVICE = 8, 14
 _SOON = 2.0
 """Seconds after which a message of the same kind has a line of its own."""
 _DAY = 86400.0
+"""Seconds."""
 _RANKS = {effect: rank for rank, effect in enumerate(LogEffect)}
 
 

@@ -21,9 +21,11 @@ from sdstop.tui.widgets.strip import spread
 LEAST = 3
 """Minimum lines of a volume, excluding its base line."""
 _MOST = 8
+"""Lines of a strip."""
 _BESIDE = 17
 """Cells to the right of a strip."""
 MIB = 1 << 20
+"""Bytes."""
 
 
 def drawn_volumes(listed: Sequence[LimitedVolume], chosen: LimitedVolume | None, room: int) -> list[LimitedVolume]:

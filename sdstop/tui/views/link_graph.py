@@ -24,6 +24,7 @@ LEAST = 6
 _BELOW = 8
 """Minimum height of the graphs below it, including their titles."""
 _HIGHEST = 24
+"""Lines."""
 _GAP = 2
 """Cells between graphs side by side."""
 

@@ -21,6 +21,7 @@ from sdstop.tui.widgets.pane import Row, words
 _LEAST = 2
 """Minimum number of sockets side by side, if shortening the text of the slots allows it."""
 _GAP = 2
+"""Cells between two boards."""
 _SLOTS = ("▆▆", "░░"), ("##", "..")
 """Glyphs of a filled and of an empty slot."""
 _NAME = 11

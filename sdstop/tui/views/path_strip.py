@@ -20,9 +20,11 @@ from sdstop.tui.widgets.palette import Line, Palette, text, width_of
 from sdstop.tui.widgets.roles import role
 
 LINES = 4
+"""Lines of the strip."""
 _LEAST, _MOST = 17, 34
 """Minimum and maximum cells of a stage."""
 _ARROW = 3
+"""Cells of the arrow between two stages."""
 
 
 class PathStrip(Struct, frozen=True):

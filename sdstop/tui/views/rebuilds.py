@@ -16,7 +16,9 @@ from sdstop.tui.widgets.palette import OTHER, PLAIN, Line, text, width_of
 from sdstop.tui.widgets.pane import Row
 
 _BAR, _SHORT = 24, 10
+"""Cells of the bar, and of the bar on a narrow screen."""
 _NAME, _FEWEST = 30, 12
+"""Cells of the name at most, and at least."""
 _SURE = 0.5
 """Minimum confidence for an ETA without `about`."""
 

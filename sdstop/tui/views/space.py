@@ -16,6 +16,7 @@ from sdstop.tui.widgets.pane import Row, words
 from sdstop.tui.widgets.roles import role
 
 _NAME, _SHARE = 28, 6
+"""Cells."""
 _FILLED = frozenset({"thin pool", "ZFS pool"})
 """Kinds whose use is unknown if none is reported; an LVM volume has none."""
 _NARROWEST, _LONGEST = 8, 48

@@ -16,6 +16,7 @@ from sdstop.tui.widgets.pane import Row, words
 _PASSED, _PASSED_NARROW = 4, 2
 """Number of passed checks that are named while other panes need the lines."""
 _NARROW = 90
+"""Cells of the screen below which columns are left out."""
 _MUCH = 0.5
 """Minimum share of time with waiting tasks for the check of the load to go first."""
 _MARGIN = 18

@@ -29,6 +29,7 @@ _HUNG = " ▀▀▀▀████"
 """Cells of a column that hangs, filled by eighths: no block hangs by eighths."""
 _TRACK = role(None, "track")
 _BRAILLE = 0x2800
+"""First character of Unicode's braille patterns; its dots are the bits of the number added."""
 _DOTS = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))
 """Bits of the left and the right column of a braille cell, from below."""
 
@@ -265,6 +266,7 @@ def step(value: float) -> float:
 
 
 _STEPS = (1, 1.5, 2, 3, 4, 5, 7, 10)
+"""Tops of axes are a power of ten times one of these."""
 
 
 def layers(*, ascii: bool = False) -> str:  # noqa: A002

@@ -65,6 +65,7 @@ ROLES = {
 """Colors by role. Text on h0 to h2 is `heatfg`; `bg` is painted by sdstop with 256 colors and more."""
 
 HEAT_STEPS = 8
+"""Colors from cold to hot."""
 
 
 def role(name: str | None = None, ground: str | None = None, *, bold: bool = False) -> Style:

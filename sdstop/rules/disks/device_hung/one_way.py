@@ -17,6 +17,7 @@ _LEAST = 2
 _CROWD = 2.0
 """Requests in flight that those of the other direction may have, as a multiple of their mean."""
 _MILLI = 1000.0
+"""Per second, in the kernel's milliseconds."""
 
 
 class OneWay(Struct, frozen=True):

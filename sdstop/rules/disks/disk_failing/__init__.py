@@ -27,6 +27,7 @@ from sdstop.rules.disks.disk_failing.slots import slot_findings
 RELIABILITY, READ_ONLY, BACKUP, MEMORY = 4, 8, 16, 32
 """Bits of an NVMe disk's critical warning (NVMe base specification, log page 02h); 1 is spare, 2 temperature."""
 _KNOWN_BITS = 63
+"""Bits of the critical warning in NVMe 1.4 (0 to 5)."""
 
 
 class _Reason(Struct, frozen=True):

@@ -34,6 +34,7 @@ _KINDS = frozenset({"disk", "nvme", "mmc", "pmem", "aoe"})
 _BUSY = 3
 """Last samples of a disk that must all have completed requests if it was in use."""
 _SHOWN = 8
+"""Disks and their users listed."""
 _ELSEWHERE = frozenset({ThingKind.MOUNT, ThingKind.FILESYSTEM, ThingKind.CLIENT})
 """Kinds of users that are not evidence: mounts are judged by themselves, and read less often."""
 

@@ -179,6 +179,7 @@ def _counting(window: Window) -> AbstractSet[Hashable]:
 
 
 _MEGABIT = 125_000
+"""Bytes per second of 1 Mbit/s."""
 _USB = frozenset({"cdc_ether", "cdc_ncm", "cdc_eem", "rndis_host", "asix", "smsc95xx", "usbnet"})
 """Drivers of interfaces to a management controller within the node, and of USB adapters of 100 Mbit/s."""
 _HOUR = 3600.0

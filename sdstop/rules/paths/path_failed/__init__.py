@@ -20,6 +20,7 @@ from sdstop.rules.paths.path_failed.preferred import better_paths, held, not_pre
 from sdstop.rules.paths.path_failed.read_only import protected_finding, refusing_finding, refusing_paths, written_mount
 
 _GRACE = 0.5
+"""Seconds that a span of samples may lack."""
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:

@@ -12,6 +12,7 @@ from sdstop.core.history import Window
 from sdstop.core.rule import Limits
 
 _GRACE = 0.5
+"""Seconds that a span of samples may lack."""
 
 
 def namespaces(window: Window, limits: Limits) -> Iterator[Verdict]:

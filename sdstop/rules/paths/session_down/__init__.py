@@ -23,6 +23,7 @@ _DOWN = frozenset({"FAILED", "FREE", "connecting", "resetting", "new", "dead", "
 _ENDED = frozenset({"dead"})
 """States that no reset ends."""
 _GRACE = 0.5
+"""Seconds that a span of samples may lack."""
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
