@@ -11,6 +11,7 @@ from sdstop.core.collector import LIVE, Collector
 from sdstop.core.evidence import Evidence, Frame, RunMark
 from sdstop.core.guard import caught, described
 from sdstop.core.host import Absent, Host, Unreadable
+from sdstop.core.parcel import Parcel
 from sdstop.core.recording import Listed, RecordingHost
 from sdstop.core.retention import Retention
 
@@ -61,13 +62,15 @@ NOTHING = 60.0
 class FinishedRun(Struct, frozen=True):
     """A finished run: its start (monotonic), duration in seconds, and evidence.
 
-    The evidence of a source that notices work is complete, that of any other without pieces that are known.
+    The evidence of a source that notices work is complete, that of any other without pieces that are known. Where
+    there is much, all but the last pieces are `packed`.
     """
 
     runner: CollectorRunner
     started: float
     duration: float
     evidence: Mapping[str, Evidence]
+    packed: Sequence[Parcel] = ()
 
 
 class CollectorRunner:
@@ -174,13 +177,14 @@ class CollectorRunner:
         started = self._clock()
         self.recording = recording = self._record(self._listed if started - self.launched <= SHARED else None)
         self.found = run(self.collector, recording)
-        finished = FinishedRun(self, started, self._clock() - started, recording.evidence)
+        finished = FinishedRun(self, started, self._clock() - started, recording.evidence, recording.packed)
         self.recording = self._record()
         recording.let_go()  # a kept error keeps the host that it was raised in, until garbage is collected
         return finished
 
     def _record(self, listed: Listed | None = None) -> RecordingHost:
-        return RecordingHost(self._host, self._clock, self._wall, listed, self._keep, self._known)
+        packs = self._known is not None
+        return RecordingHost(self._host, self._clock, self._wall, listed, self._keep, self._known, packs=packs)
 
     def _ask(self, fingerprint: Callable[[Host], Hashable]) -> Hashable:
         def read() -> Hashable:

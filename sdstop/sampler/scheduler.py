@@ -13,6 +13,7 @@ from sdstop.core.collector import Collector
 from sdstop.core.evidence import Evidence, Outcome, RunMark
 from sdstop.core.hash_places import NONE, HashPlaces
 from sdstop.core.host import Host
+from sdstop.core.parcel import Parcel, Parcels, parcels_of
 from sdstop.core.recording import Listed
 from sdstop.sampler.executor import SerialExecutor
 from sdstop.sampler.rest import WATCH, Rest
@@ -23,7 +24,7 @@ PATIENCE = 0.25
 TOGETHER = 0.05
 """Seconds that a frame outside the rounds waits, so that runs that end close together share it."""
 
-Sent = tuple[float, float, list[Evidence], dict[str, RunMark], bool]
+Sent = tuple[float, float, Sequence[Evidence], dict[str, RunMark], bool]
 """A frame without its number: Unix and monotonic seconds, evidence, runs by collector, and whether it is quiet."""
 
 
@@ -46,6 +47,15 @@ class ChangeFilter:
         Older evidence is dropped: a run that hung returns its reads from before it hung.
         """
         return [item for item in evidence if self._noted(item)]
+
+    def packed_news(self, parcels: Iterable[Parcel]) -> list[Parcel]:
+        """Do the same for parcels, one at a time: never are all pieces of a large frame objects."""
+        fresh = []
+        for parcel in parcels:
+            news = self.news(parcel.pieces())
+            if news:
+                fresh.append(parcel if len(news) == len(parcel) else Parcel(news))
+        return fresh
 
     def is_known(self, item: Evidence) -> bool:
         """Return whether a piece of evidence that was just read is as it was sent: then it need not be kept.
@@ -259,21 +269,31 @@ class Scheduler:
     def _emit(self) -> None:
         now = self._clock()
         ran: dict[str, RunMark] = {}
+        packed: list[Parcel] = []
         evidence: list[Evidence] = []
+
+        def add(some: Iterable[Evidence], parcels: Sequence[Parcel]) -> None:
+            """Note news of a run, in order: the parcels of a run are older than its other pieces."""
+            if parcels:
+                fresh = self._changes.packed_news(parcels)
+                packed.extend((*parcels_of(evidence), *fresh))
+                evidence.clear()
+            evidence.extend(self._changes.news(some))
+
         runs = [self._finished.popleft() for _ in range(len(self._finished))]
         for finished in runs:
             self.rest.noticed(finished.runner.collector, finished.started, finished.evidence)
         for runner in self._overdue(now):
             runner.urgent = True
             ran[runner.collector.name] = RunMark(runner.began or runner.launched)
-            evidence.extend(_hanging(runner))
+            add(*_hanging(runner))
         for finished in sorted(runs, key=lambda finished: finished.started):
             finished.runner.urgent = False
             ran[finished.runner.collector.name] = RunMark(finished.started, finished.duration)
-            evidence.extend(finished.evidence.values())
+            add(finished.evidence.values(), finished.packed)
         self._awaited = []
         self._send_by = None
-        frame = (self._wall(), now, self._changes.news(evidence), ran, self._watching)
+        frame = (self._wall(), now, Parcels(packed, evidence) if packed else evidence, ran, self._watching)
         if self._watching:
             self._held.append(frame)
             return
@@ -283,17 +303,18 @@ class Scheduler:
         self._send(frame)
 
 
-def _hanging(runner: CollectorRunner) -> list[Evidence]:
-    """Return the evidence of a hanging run so far, and a timeout for the key that it is reading.
+def _hanging(runner: CollectorRunner) -> tuple[list[Evidence], Sequence[Parcel]]:
+    """Return the pieces of a hanging run so far, with a timeout for the key that it is reading, and its parcels.
 
     The text does not change during the hang, so it is sent once.
     """
     recording = runner.recording
     asked = recording.asked
     known = recording.evidence.copy()
+    packed = tuple(recording.packed)
     if asked is not None:
         key, taken, monotonic = asked
         if key not in known or known[key].monotonic != monotonic:  # otherwise the read has just ended
             detail = f"timed out after {runner.collector.deadline:g} s"
             known[key] = Evidence(key, Outcome.TIMEOUT, b"", detail, taken, monotonic)
-    return list(known.values())
+    return list(known.values()), packed

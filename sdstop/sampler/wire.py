@@ -16,13 +16,12 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from sdstop.core.evidence import Evidence, Frame, Outcome, RunMark
+from sdstop.core.evidence import Evidence, Frame, RunMark
+from sdstop.core.parcel import Parcels, Row, parcels_of, pieces_of, rows_of
 from sdstop.sampler.scheduler import Sent
 
 PACKET = 32 << 10
 """Maximum size of a packet in bytes; even the smallest configured socket buffer holds several."""
-BATCH = 1000
-"""Maximum number of pieces of evidence in a batch."""
 RESCAN = b"R"
 """Request to read all now."""
 
@@ -31,8 +30,6 @@ _MANY = 250
 _OVERHEAD = 16
 """Bytes around a frame in a packet of several, at most."""
 _ROOM = PACKET - 1 - _OVERHEAD
-_OUTCOMES = tuple(Outcome)
-_NUMBERS = {outcome: number for number, outcome in enumerate(_OUTCOMES)}
 
 
 def connected() -> tuple[socket.socket, socket.socket]:
@@ -73,7 +70,7 @@ def packets(*frames: Sent) -> Iterator[bytes]:
     together: list[bytes] = []
     room = _ROOM
     for frame in frames:
-        whole = marshal.dumps((_rows(frame[2]), _end(frame))) if _may_fit(frame[2]) else b""
+        whole = marshal.dumps((rows_of(frame[2]), _end(frame))) if _may_fit(frame[2]) else b""
         size = len(whole) + _OVERHEAD
         if together and (not whole or size > room):
             yield b"F" + marshal.dumps(together)
@@ -93,20 +90,13 @@ def _may_fit(evidence: Sequence[Evidence]) -> bool:
 
 def _parts(frame: Sent) -> Iterator[bytes]:
     evidence = frame[2]
-    for at in range(0, len(evidence), BATCH):
-        batch = marshal.dumps(_rows(evidence[at : at + BATCH]))
+    for each in evidence.parcels() if isinstance(evidence, Parcels) else parcels_of(evidence):
+        batch = each.packed
         last = (len(batch) - 1) // _ROOM * _ROOM
         for start in range(0, last, _ROOM):
             yield b"P" + batch[start : start + _ROOM]
         yield b"B" + batch[last:]
     yield b"E" + marshal.dumps(_end(frame))
-
-
-def _rows(evidence: Sequence[Evidence]) -> list[tuple[Any, ...]]:
-    return [
-        (e.key, _NUMBERS[e.outcome], e.data, e.detail, e.taken, e.monotonic, e.duration, e.stderr, e.exit)
-        for e in evidence
-    ]
 
 
 def _end(frame: Sent) -> tuple[Any, ...]:
@@ -153,11 +143,8 @@ class FrameAssembly(Struct):
         self._take(rows)
         return self._complete(end)
 
-    def _take(self, rows: Sequence[tuple[Any, ...]]) -> None:
-        same: dict[bytes, bytes] = {}  # thousands of small files are identical
-        self._evidence += [
-            Evidence(key, _OUTCOMES[outcome], same.setdefault(data, data), *rest) for key, outcome, data, *rest in rows
-        ]
+    def _take(self, rows: Sequence[Row]) -> None:
+        self._evidence += pieces_of(rows)
 
     def _complete(self, end: tuple[Any, ...]) -> Frame:
         taken, monotonic, marks, quiet = end

@@ -22,6 +22,7 @@ from msgspec import Struct
 from sdstop.core.collector import Collector
 from sdstop.core.heap import return_free_blocks, return_large_blocks
 from sdstop.core.host import Host
+from sdstop.core.parcel import TOGETHER
 from sdstop.node.answers import hotplug
 from sdstop.node.child import detach, end_with
 from sdstop.node.descendants import end_marked
@@ -156,7 +157,7 @@ def _sender(connection: socket.socket) -> Callable[[Sent], None]:
         for packet in wire.packets(*held):
             connection.send(packet)
         held.clear()
-        is_large = len(frame[2]) >= wire.BATCH
+        is_large = len(frame[2]) >= TOGETHER
         if is_large:
             gc.collect()  # garbage of a round of many files holds what else is freed; the parent's objects are frozen
         if next(frames) % RETURNED == 0 or is_large:  # files that are as they were are in no frame

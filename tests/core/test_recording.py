@@ -146,7 +146,7 @@ def test_a_name_with_a_line_break_cannot_pretend_to_be_two() -> None:
 
 def test_what_others_listed_at_this_moment_is_not_listed_again() -> None:
     table = {"list:/d": ["b", "a\nc"]}
-    listed: dict[str, list[str]] = {}
+    listed: dict[str, str] = {}
     first = RecordingHost(Scripted(table), listed=listed)
     assert first.entries("/d") == ["b"]
     first.entries("/d").append("mine alone")

@@ -14,6 +14,7 @@ from sdstop.core.collector import LIVE, ONCE, RESTING, SLOW, Collector, Need
 from sdstop.core.evidence import Evidence, Outcome, RunMark
 from sdstop.core.host import Absent, Host, TimedOut
 from sdstop.core.model import Reading
+from sdstop.core.parcel import TOGETHER
 from sdstop.sampler.executor import SerialExecutor
 from sdstop.sampler.rest import WATCH
 from sdstop.sampler.runner import CollectorRunner
@@ -368,6 +369,41 @@ class TestRounds:
         table.step(after=0.25)
         (news,) = [frame[2] for frame in table.frames if "others" in frame[3] and frame[3]["others"].duration]
         assert [(item.key, item.outcome, item.data) for item in news] == [("/second", Outcome.OK, b"2")]
+
+    def test_a_run_that_reads_much_brings_each_piece_once_with_its_newest_content(
+        self, rounds: Callable[..., Table]
+    ) -> None:
+        """Also when it hangs where some of it is packed; then the next of its frames has the rest."""
+        files = [f"/{number}" for number in range(2 * TOGETHER + 20)]
+        brought: list[dict[str, tuple[Outcome, bytes]]] = []
+
+        def read(host: Host) -> Iterator[Reading]:
+            assert host.text("/0") == "first"
+            host.text("/0")
+            for path in files[1:]:
+                host.text(path)
+            yield Other("a", 1)
+
+        def hang() -> str:
+            table.clock.now += 3.0
+            table.rounds.step()
+            table.rounds.step()
+            table.clock.now += 0.25
+            table.rounds.step()
+            brought.extend({e.key: (e.outcome, e.data) for e in frame[2]} for frame in table.frames)
+            return "late"
+
+        first = iter(("first", "newest"))
+        texts: dict[str, Any] = {**dict.fromkeys(files, "same"), files[0]: lambda: next(first), files[-5]: hang}
+        table = rounds([Collector("a", "a", read, (Other,), (), deadline=2.0)], Hanging(texts))
+        table.step()
+        table.step("a")
+        so_far = {**dict.fromkeys(files[:-5], (Outcome.OK, b"same")), files[0]: (Outcome.OK, b"newest")}
+        assert brought == [{**so_far, files[-5]: (Outcome.TIMEOUT, b"")}, {}]
+        table.step(after=1.0)
+        table.step(after=0.25)
+        (news,) = [frame[2] for frame in table.frames[len(brought) :] if frame[2]]
+        assert {e.key: e.data for e in news} == {files[-5]: b"late", **dict.fromkeys(files[-4:], b"same")}
 
     @pytest.mark.parametrize("order", ["look", "rescan"])
     def test_who_is_busy_when_wanted_goes_again_as_soon_as_it_landed(

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.core.evidence import Evidence, Frame, Outcome, RunMark
+from sdstop.core.parcel import TOGETHER, Parcel, Parcels
 from sdstop.sampler import wire
 from sdstop.sampler.scheduler import Sent
 
@@ -53,11 +54,20 @@ class TestWire:
         assert assembly.worker == 7
 
     def test_a_large_first_frame_comes_whole(self) -> None:
-        evidence = [Evidence(f"/{number}", data=b"x" * 50) for number in range(3 * wire.BATCH + 1)]
+        evidence = [Evidence(f"/{number}", data=b"x" * 50) for number in range(3 * TOGETHER + 1)]
         assembly = wire.FrameAssembly()
         arrived = [assembly.add(packet) for packet in wire.packets((1.0, 1.0, evidence, {}, False))]
         assert arrived[:-1] == [[]] * (len(arrived) - 1)
         assert arrived[-1] == [Frame(1, 1.0, 1.0, tuple(evidence), {})]
+
+    @given(st.lists(st.lists(EVIDENCE, min_size=1, max_size=9), max_size=4), st.lists(EVIDENCE, max_size=9))
+    def test_evidence_in_batches_comes_in_its_order(self, packed: list[list[Evidence]], loose: list[Evidence]) -> None:
+        batched = Parcels([Parcel(pieces) for pieces in packed], loose)
+        every = [*(piece for pieces in packed for piece in pieces), *loose]
+        assert (len(batched), list(batched), [*batched[1:3]]) == (len(every), every, every[1:3])
+        assembly = wire.FrameAssembly()
+        arrived = [f for packet in wire.packets((1.0, 1.0, batched, {}, False)) for f in assembly.add(packet)]
+        assert arrived == [Frame(1, 1.0, 1.0, tuple(every), {})]
 
     def test_small_frames_share_a_packet(self) -> None:
         def frame(number: int, size: int) -> Sent:
