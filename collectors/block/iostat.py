@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from sdstop.collectors.block.iostat_report import BASIC, THROUGHPUT, IostatReport, Row, printed
+from sdstop.collectors.block.iostat_report import BASIC, THROUGHPUT, IostatReport, Row, printed, printed_text
 from sdstop.core.collector import SLOW, Collector, Interval, Need
 from sdstop.core.evidence import slug
 from sdstop.core.expression import expression
-from sdstop.core.form import Form, Several
+from sdstop.core.form import NOT_SHOWN, Form, Several
 from sdstop.core.host import Absent, Host, Malformed, again
 from sdstop.core.model import Reading
 from sdstop.core.text import added
@@ -206,6 +206,13 @@ def read(host: Host) -> Iterable[Reading]:
     return [*(row for pair in found.values() for row in pair if row is not None), *filter(None, [processors])]
 
 
+def _fault(text: str) -> str:
+    """Return why the end of a text may be cut: only several reports with the same rows and columns prove their end."""
+    reports = printed_text(text)
+    shapes = {frozenset((device, *sorted(row)) for device, row in report.rows.items()) for report in reports}
+    return "" if len(reports) > 1 and len(shapes) == 1 and frozenset() not in shapes else NOT_SHOWN
+
+
 _HEADING = r"Device:?\s.*%util|\s+r/s\s.*\sDevice$|Device:?\s+tps\s+\w+_read/s"
 IOSTAT = Collector(
     "iostat",
@@ -227,6 +234,7 @@ IOSTAT = Collector(
             first=rf"{BANNER_FORM}(?:avg-cpu|Device|.*\sDevice$)|{_HEADING}",
             reads="requests, waits, queue and utilization of disks; stolen processor time",
             versions="sysstat 9.1 and later",
+            fault=_fault,
             several=Several.JOINED,
             intervals=True,
         ),

@@ -23,6 +23,7 @@ from sdstop.core.format import clock, utc
 from sdstop.core.interval import unrolled
 from sdstop.core.retention import Retention
 from sdstop.core.session import Session
+from sdstop.core.snapshot import Run
 from sdstop.exporters.capture import CaptureWriter
 from sdstop.exporters.report.document import document
 from sdstop.exporters.report.html import page
@@ -323,6 +324,26 @@ def test_each_interval_of_pasted_iostat_is_a_frame() -> None:
     assert rates == [2.0, 3.0]
     assert session.head().window.seconds == 1.0
     assert session.origin.note.endswith("the interval of cmd:iostat -x is not shown: 1 s is assumed")
+
+
+@pytest.mark.parametrize("cut", [0, 1, 3, 40, 100], ids="{} characters less".format)
+def test_reports_of_the_same_disks_prove_the_end_of_iostat(cut: int) -> None:
+    lines = [[line, line.replace("sda", "sdb")] if "sda" in line else [line] for line in samples(1, 2, 3).split("\n")]
+    text = "\n".join(line for each in lines for line in each).rstrip("\n")
+    assert iostat(text[: len(text) - cut]).partial is (cut > 0)
+
+
+def test_a_disk_that_only_the_last_report_of_iostat_has_proves_nothing() -> None:
+    text = samples(1, 2, 3).rstrip("\n")
+    assert not iostat(text).partial
+    assert iostat(f"{text}\n{text.rpartition(chr(10))[2].replace('sda', 'sdb')}").partial
+
+
+def iostat(text: str) -> Run:
+    """Return the run of iostat in the last frame of a pasted text."""
+    run = fed(text)[0].head().now.runs["iostat"]
+    assert run.ok
+    return run
 
 
 def test_several_reports_in_one_paste_without_the_means_since_boot() -> None:
