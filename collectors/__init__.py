@@ -108,6 +108,7 @@ SOURCES = (
     "health.enclosures",
     "health.commands",
     "health.media",
+    "health.badblocks",
     "powerflex.cluster",
     "kernel.log",
     "filesystems.errors",

@@ -296,6 +296,28 @@ class EnclosureSlot(Reading, frozen=True, kw_only=True):
         return ", ".join(said)
 
 
+class SurfaceTest(Reading, frozen=True, kw_only=True):
+    """A test of a disk, or of a part of it, by badblocks, as its output shows it."""
+
+    family: ClassVar[str] = "surface_test"
+    title: ClassVar[str] = "Tests of whole disks"
+    rows_of = (Source("{told}", "{needle}"), Source("{told}"))
+    things: ClassVar = {"device": Identity(None, Naming.DEV)}
+
+    device: Annotated[str, Label("Device", "Kernel name of the device", names=Name.DEVICE)]
+    mode: Annotated[str | None, State("Mode", "Test: read, write, non-destructive")] = None
+    finished: Annotated[bool, Metric("Finished", "Whether a pass was finished and none was interrupted")] = False
+    bad: Annotated[int | None, Metric("Bad blocks", "Blocks that failed, in the worst pass", export=False)] = None
+    read_errors: Annotated[int | None, Metric("Read errors", "Errors of reading", export=False)] = None
+    write_errors: Annotated[int | None, Metric("Write errors", "Errors of writing", export=False)] = None
+    compare_errors: Annotated[
+        int | None, Metric("Compare errors", "Blocks read with other data than was written", export=False)
+    ] = None
+    blocks: Annotated[int | None, Metric("Blocks", "Blocks in the tested range", export=False)] = None
+    told: Annotated[str, Fact("Evidence", "Key of the evidence", export=False, names=Name.EVIDENCE)]
+    needle: Annotated[str, Fact("Line", "Marks it in the output", export=False, names=Name.EVIDENCE)] = ""
+
+
 class DiskMedium(Reading, frozen=True):
     """Recording of a disk, where anything is known of it."""
 

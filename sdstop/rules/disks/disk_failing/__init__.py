@@ -16,6 +16,7 @@ from sdstop.collectors.health.readings import (
     UNSUPPORTED,
     DiskHealth,
     EnclosureSlot,
+    SurfaceTest,
 )
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, run
@@ -23,6 +24,7 @@ from sdstop.core.finding import Damage, Finding, Gap, RuledOut, Severity, Unchec
 from sdstop.core.history import Window
 from sdstop.core.rule import Covers, Limits, Rule, Threshold
 from sdstop.rules.disks.disk_failing.slots import slot_findings
+from sdstop.rules.disks.disk_failing.surface import surface_verdicts
 
 RELIABILITY, READ_ONLY, BACKUP, MEMORY = 4, 8, 16, 32
 """Bits of an NVMe disk's critical warning (NVMe base specification, log page 02h); 1 is spare, 2 temperature."""
@@ -48,6 +50,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     yield from window.of_run(DiskHealth, key, lambda: alike(_health(window, health, limits)))
     yield from window.of_run(RaidDisk, key, lambda: alike(_raid(window, disk, limits) for disk in disks))
     yield from window.of_run(EnclosureSlot, key, lambda: list(slot_findings(window)))
+    yield from window.of_run(SurfaceTest, key, lambda: list(surface_verdicts(window, limits)))
 
 
 def _health(window: Window, rows: Iterable[DiskHealth], limits: Limits) -> Iterator[Verdict]:
@@ -312,7 +315,7 @@ DISK_FAILING = Rule(
         Threshold("uncorrected", 10.0, "uncorrected errors that warrant a warning even if they do not grow"),
         Threshold("reallocated", 50.0, "reallocated sectors that warrant a warning even if they do not grow"),
     ),
-    instead=(RaidDisk, EnclosureSlot),
+    instead=(RaidDisk, EnclosureSlot, SurfaceTest),
     covers=(Covers(DiskHealth), Covers(RaidDisk)),
     explains=("slow-device", "slow-stripe-member", "device-hung", "osd-slow", "disk-offline", "rebuild-slow"),
     inherent=True,
