@@ -146,8 +146,7 @@ _OWN_NAME = expression(r'Smart Log for NVME device: ?(nvme\w+)|"name": ?"/dev/([
 
 def _parts(text: str) -> list[str]:
     """Return the outputs in a text; the whole text if it has only a table of attributes, or lines of one."""
-    found = _PARTS.split(text)
-    return found[1:] or found
+    return _PARTS.split(text)[1:] or ([text] if smartctl_text.has_table(text) else [])
 
 
 def _documents(text: str) -> list[str]:

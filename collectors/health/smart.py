@@ -264,6 +264,10 @@ LOG_DOCUMENT = Form(
     versions="nvme-cli 1 and 2",
     several=Several.JOINED,
 )
+_OTHERS = (
+    "cmd:nvme [!ls]*", "cmd:nvme s[!m]*", "cmd:nvme l[!i]*", "cmd:nvme list", "cmd:nvme list -*", "cmd:nvme list-[!s]*",
+)  # fmt: skip
+"""Commands of nvme other than smart-log and list-subsys: their outputs have serial numbers, and no health."""
 
 SMART = Collector(
     "smart",
@@ -285,7 +289,7 @@ SMART = Collector(
         Need("cmd:nvme smart-log*", "health of an NVMe disk, from captures only"),
         *(
             Need(other, "output of nvme without health data, from captures only; not kept", keep=_nothing)
-            for other in ("cmd:nvme [!s]*", "cmd:nvme s[!m]*")
+            for other in _OTHERS
         ),
     ),
     PACE,

@@ -82,6 +82,11 @@ def parse_text(text: str) -> Fields:
     return {name: value for name, value in fields.items() if not (is_part and name == "attributes")}
 
 
+def has_table(text: str) -> bool:
+    """Return whether a text has a line of a table of attributes."""
+    return any(_ROW.fullmatch(line.rstrip()) for line in text.splitlines())
+
+
 def _table(lines: list[str], *, is_part: bool) -> Iterator[SmartAttribute]:
     """Yield the attributes below a heading. Raises Malformed if the text ends within their table, unless `is_part`."""
     for line in lines:

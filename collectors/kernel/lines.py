@@ -23,6 +23,7 @@ from __future__ import annotations
 import contextlib
 import enum
 import json
+import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -93,6 +94,12 @@ _SYSLOG = expression(
 )
 _SOURCE = expression(r"(?:(\S{0,252}[^\s:]) )?([\w./-]{1,60})(?:\[\d{1,10}\])?:(?: |$)")
 """Node and program; journalctl --no-hostname, and syslog of some devices, have no node."""
+EVENT = expression(
+    r"(?m)^([A-Z][a-z]{2}) {1,2}(\d{1,2}) (\d{4}) (\d\d:\d\d:\d\d)\.(\d{1,9}) +"
+    r"(?:ereport|resource|sysevent)\.fs\.zfs\.([\w.]{1,60})"
+)
+"""First line of an event of `zpool events` (cmd/zpool/zpool_main.c: zpool_do_events_short)."""
+_EVENT_FIELD = expression(r"\s+(pool|vdev_path|vdev_state|eid) = \"?([^\"]{1,256}?)\"?(?: \(0x[0-9a-f]+\))?\s*")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _OTHER_NAMES = (
@@ -118,6 +125,8 @@ def lines_of(data: bytes) -> Iterator[Line]:
         yield from _dmesg_json(text)
     elif start.startswith(("__CURSOR=", "__REALTIME_TIMESTAMP=")):
         yield from _journal_export(text)
+    elif EVENT.match(start) or (start.startswith("TIME ") and EVENT.search(text[:4000])):
+        yield from _zpool_events(text)
     elif " [s=" in start and _FULL.match(start):
         yield from _journal_verbose(text)
     else:
@@ -240,6 +249,30 @@ def _journal_verbose(text: str) -> Iterator[Line]:
             clock, seconds, _ = _timed(head, 0.0)
             yield Line(clock, seconds, found.text)
         head, entry = line, {}
+
+
+def _zpool_events(text: str) -> Iterator[Line]:
+    """Yield the events of ZFS in the words of its daemon: eid=16 class=io pool='tank' vdev=sdc1."""
+    head: re.Match[str] | None = None
+    said: dict[str, str] = {}
+    for raw in [*text.splitlines(), "Jan  1 2000 00:00:00.0 sysevent.fs.zfs.end"]:
+        found = EVENT.match(raw)
+        if found is None:
+            field = _EVENT_FIELD.fullmatch(raw)
+            if field is not None:
+                said.setdefault(field[1], field[2])
+            continue
+        if head is not None:
+            seconds = _local(head[1], head[2], head[4], head[3]) + float(f"0.{head[5]}")
+            yield Line(Clock.LOCAL, seconds, _of_daemon(head[6], said))
+        head, said = found, {}
+
+
+def _of_daemon(name: str, said: Mapping[str, str]) -> str:
+    number = int(said["eid"], 16) if re.fullmatch(r"0x[0-9a-f]{1,7}", said.get("eid", "")) else 0
+    vdev = f" vdev={said['vdev_path'].rpartition('/')[2]}" if said.get("vdev_path", "").strip("/") else ""
+    state = f" vdev_state={said['vdev_state']}" if "vdev_state" in said else ""
+    return f"eid={number} class={name} pool='{said.get('pool', 'unnamed')}'{vdev}{state}"[:_LONGEST]
 
 
 def _of_entry(entry: Mapping[str, Any]) -> Line | None:

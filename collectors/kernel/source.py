@@ -20,6 +20,7 @@ UPTIME, STAT = "/proc/uptime", "/proc/stat"
 FILES = ("/var/log/kern.log", "/var/log/messages", "/var/log/syslog")
 """Logs of captures; never read on a live node, whose kernel has the same in memory."""
 
+EVENTS_OF = expression(r"zpool[ _]events")
 _BEGUN = expression(r"Linux version \d|^-- (?:Logs begin|Journal begins|Boot )|^\[ {4,}0\.000000\]", re.MULTILINE)
 
 
@@ -89,7 +90,20 @@ WALL = Form(
     by_line=True,
     several=Several.JOINED,
 )
-FORMS = (DMESG, JOURNAL, JOURNAL_FIELDS, JOURNAL_JSON, WALL)
+EVENTS = Form(
+    key="cmd:zpool events",
+    first=(
+        r"(?:TIME +CLASS *\n)?[A-Z][a-z]{2} [ \d]?\d \d{4} \d\d:\d\d:\d\d\.\d{1,9} +"
+        r"(?:ereport|resource|sysevent)\.fs\.zfs\."
+    ),
+    reads="I/O and checksum errors, delays, and failed devices of ZFS; other events are not kept",
+    versions="ZFS 0.7 and later, with or without -v",
+    goes_on=r"[A-Z][a-z]{2} [ \d]?\d \d{4} .*|\s+[\w.]+ = .*|\s+\(end \w+\)|\s+\w+ = \(.*|dropped \d+ events",
+    fault=fault,
+    by_line=True,
+    several=Several.JOINED,
+)
+FORMS = (EVENTS, DMESG, JOURNAL, JOURNAL_FIELDS, JOURNAL_JSON, WALL)
 
 
 class LogSource(Struct, frozen=True):
@@ -148,6 +162,9 @@ def recorded_logs(host: Host) -> Iterator[tuple[str, bytes]]:
             output = host.recorded_output(name)
             if not output.exit or output.stdout:
                 yield f"cmd:{name}", output.stdout
+    for name in host.recorded("zpool"):
+        if EVENTS_OF.match(name) and (output := host.recorded_output(name)).stdout:
+            yield f"cmd:{name}", output.stdout
     for path in FILES:
         try:
             yield path, host.read(path)
@@ -161,6 +178,8 @@ def text_log(host: Host, key: str, data: bytes) -> LogSource | None:
     begins, ends = trail.begins, trail.ends
     if begins is None or ends is None or (ends.clock is Clock.NONE and not trail.series):
         return None
+    if EVENTS_OF.match(key.partition(":")[2]) and not trail.series:
+        return None  # events of ZFS without a fault do not show that the kernel logged none
     now = ends.seconds if ends.clock is not Clock.NONE else None
     boot = current = None
     if ends.clock is Clock.BOOT:

@@ -20,6 +20,14 @@ _ZED = {
     "data": "zfs-io",
     "delay": "timeout",
     "deadman": "timeout",
+    "removed": "vdev-failed",
+    "vdev.unknown": "vdev-failed",
+    "vdev.open_failed": "vdev-failed",
+    "vdev.corrupt_data": "vdev-failed",
+    "vdev.no_replicas": "vdev-failed",
+    "vdev.bad_label": "vdev-failed",
+    "vdev.bad_guid_sum": "vdev-failed",
+    "vdev.too_small": "vdev-failed",
 }
 _BAD_VDEV = frozenset({"FAULTED", "DEGRADED", "UNAVAIL", "REMOVED", "CANT_OPEN"})
 

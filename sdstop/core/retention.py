@@ -178,7 +178,15 @@ def _pattern(what: str) -> str:
         return _translated(what)
     words = what[4:].rstrip("*")
     end = ".*" if what.endswith("*") else ""
+    other = _OTHER.search(words)  # one character that is none of these
+    if other is not None:
+        begin = words[: other.start()]
+        rest = f"{end if other.end() == len(words) else re.escape(words[other.end() :]) + end}"
+        return rf"(?s:(?:cmd:{re.escape(begin)}|slug:{re.escape(slug(begin))})[^{other[1]}]{rest})\Z"
     return rf"(?s:cmd:{re.escape(words)}{end}|slug:{re.escape(slug(words))}{end})\Z"
+
+
+_OTHER = expression(r"\[!([a-z]{1,8})\]")
 
 
 _USER = expression(r"((?:\w+#)?(?:[A-Za-z][\w+.-]*:)?//)\S*@|(\w+#)\S*@|(?![/\w]*=)[^/\s][^/\s]*@(?=[^/\s]+:)")

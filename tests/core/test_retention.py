@@ -16,7 +16,7 @@ import pytest
 from sdstop.capture.reader import open_capture
 from sdstop.cli.command import execute
 from sdstop.collectors import BUILTIN
-from sdstop.core.evidence import Evidence, Frame, Outcome
+from sdstop.core.evidence import Evidence, Frame, Outcome, slug
 from sdstop.core.retention import Retention, mount_table
 from sdstop.exporters.capture import CaptureWriter
 from tests import passwords
@@ -266,3 +266,15 @@ def test_a_capture_of_a_pasted_text_has_no_password_that_was_typed(tmp_path: Pat
     files = [path for path in (tmp_path / "made").rglob("*") if path.is_file()]
     assert len(files) > 3
     assert {path: found for path in files if (found := passwords.left(str(path).encode() + path.read_bytes()))} == {}
+
+
+@pytest.mark.parametrize(("command", "is_kept"), [
+    ("nvme smart-log /dev/nvme0", True), ("nvme list-subsys", True), ("nvme list-subsys -o json", True),
+    ("nvme list", False), ("nvme list -v", False), ("nvme list-ns /dev/nvme0", False),
+    ("nvme id-ctrl /dev/nvme0", False),
+    ("nvme self-test-log /dev/nvme0", False), ("nvme lba-status-log /dev/nvme0", False),
+])  # fmt: skip
+def test_other_outputs_of_nvme_are_not_kept(command: str, is_kept: bool) -> None:  # noqa: FBT001  # a table
+    retention = Retention(BUILTIN)
+    for key in (f"cmd:{command}", f"slug:{slug(command)}"):
+        assert bool(retention.part(key, b"SN QQ77ZZ88")) is is_kept, key
