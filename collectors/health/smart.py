@@ -210,6 +210,10 @@ def without_names(data: bytes) -> bytes:
     return _NAMES.sub(b"", data)
 
 
+def _all(data: bytes) -> bytes:
+    return data
+
+
 def _nothing(data: bytes) -> bytes:
     del data
     return b""
@@ -264,9 +268,7 @@ LOG_DOCUMENT = Form(
     versions="nvme-cli 1 and 2",
     several=Several.JOINED,
 )
-_OTHERS = (
-    "cmd:nvme [!ls]*", "cmd:nvme s[!m]*", "cmd:nvme l[!i]*", "cmd:nvme list", "cmd:nvme list -*", "cmd:nvme list-[!s]*",
-)  # fmt: skip
+_OTHERS = ("cmd:nvme [!ls]*", "cmd:nvme s[!m]*", "cmd:nvme l[!i]*", "cmd:nvme list*")
 """Commands of nvme other than smart-log and list-subsys: their outputs have serial numbers, and no health."""
 
 SMART = Collector(
@@ -287,6 +289,7 @@ SMART = Collector(
         Command(ASK_NVME, "health of an NVMe disk, where smartctl is not installed; with --no-smart never", "root"),
         Need("cmd:smartctl*", "health of a disk, from captures only", redact=without_names),
         Need("cmd:nvme smart-log*", "health of an NVMe disk, from captures only"),
+        Need("cmd:nvme list-subsys*", "output of nvme without health data, from captures only", keep=_all),
         *(
             Need(other, "output of nvme without health data, from captures only; not kept", keep=_nothing)
             for other in _OTHERS

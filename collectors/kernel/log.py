@@ -181,7 +181,7 @@ KERNEL_LOG = Collector(
         Need("list:/sys/class/nvme/*", "disk of an NVMe controller in a message"),
         Need("link:/sys/dev/block/*", "disk of a device number in a message"),
         Need("cmd:dmesg*", "recorded kernel log; messages that are not understood are not kept", keep=kept),
-        Need("cmd:zpool events*", "recorded events of ZFS; those that are no fault are not kept", keep=kept),
+        Need("cmd:zpool events*", "recorded events of ZFS; those without a fault are not kept", keep=kept),
         Need("cmd:journalctl*", "recorded kernel log; messages that are not understood are not kept", keep=kept),
         *(Need(path, "kernel log of a capture; other messages are not kept", keep=kept) for path in FILES),
     ),
