@@ -1,8 +1,8 @@
 """Column series: successive versions of a text as the columns of numbers that it is printed from.
 
 The parser has made them anyway, so that a version costs no reading and printing of the text. A column of a version is
-one large number; the differences of successive ones are written by byte planes, as those of texts are
-(sdstop.core.versions), at a sixth of the cost.
+one large number; the differences of successive ones are kept by byte planes, as those of texts are
+(sdstop.core.versions), at a sixth of the cost. Planes of zeros are left out: most differences have one or two bytes.
 """
 
 from __future__ import annotations
@@ -10,13 +10,19 @@ from __future__ import annotations
 import zlib
 from array import array
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from threading import Lock
 
 from msgspec import Struct
 
+from sdstop.core.planes import Planes, deflated, joined, planes_of
+
 Row = Sequence[Sequence[int]]
 """Numbers of one version, column by column, at least one in each."""
+VERSIONS = 48
+"""Versions in a series: reading one of them reads all, and the first one takes as much as four others."""
+
+_PLACE = 8
+"""Bytes of a plane beside its own."""
 
 
 class Reprint(Struct, frozen=True):
@@ -34,19 +40,23 @@ class Reprint(Struct, frozen=True):
 class ColumnSeries:
     """Versions of one text. One thread appends while others read; it is compressed when it is full.
 
-    A series of one version stays as it is: its columns are those that a history keeps.
+    Until then only its first and its newest version are columns, which a history keeps, too.
     """
 
     def __init__(self, printer: Callable[[Row], bytes], most: int) -> None:
         """Start without a version; `most` is how many there may be."""
         self.count = 0
         self.size = 0
-        """Bytes that a timeline counts for it: none until it is compressed, as other tables hold the same columns."""
+        """Bytes that a timeline counts for it: none until it is compressed, as other tables hold similar columns."""
         self._printer = printer
         self._most = most
-        self._rows: list[Row] = []
-        self._packed = b""
         self._shape: list[tuple[str, int]] = []
+        self._ends: tuple[Row, Row] | None = None
+        """The first and the newest version; None of a series that is empty or compressed."""
+        self._steps: list[list[Planes]] = []
+        """Differences to the next version, by column, for each version but the newest."""
+        self._packed: list[Planes] = []
+        """The first version and all differences by column, each plane deflated; of a series that is full."""
         self._lock = Lock()
 
     def takes(self, reprint: Reprint) -> bool:
@@ -56,44 +66,84 @@ class ColumnSeries:
     def add(self, reprint: Reprint) -> None:
         """Append a version."""
         with self._lock:
-            self._shape = self._shape or _shape(reprint)
-            self._rows.append(reprint.columns)
+            row = reprint.columns
+            if self._ends is None:
+                self._shape, self._ends = _shape(reprint), (row, row)
+            else:
+                first, newest = self._ends
+                self._steps.append(list(map(_step, self._shape, newest, row)))
+                self._ends = first, row
             self.count += 1
             if 1 < self.count == self._most:
-                self._packed = zlib.compress(b"".join(map(self._planes, range(len(self._shape)))), 1)
-                self._rows, self.size = [], len(self._packed)
+                self._packed = [
+                    [None if plane is None else deflated(plane) for plane in self._planes(column)]
+                    for column in range(len(self._shape))
+                ]
+                self.size = sum([_PLACE + len(plane or b"") for planes in self._packed for plane in planes])
+                self._ends, self._steps = None, []
 
     def reader(self) -> tuple[int, Callable[[int], bytes]]:
-        """Return the number of versions added so far, and what prints one of them."""
+        """Return the number of versions added so far, and what prints one of them; it may be called by any thread."""
         with self._lock:
-            rows = list(self._rows) if not self._packed else None
-        known = self._unpacked() if rows is None else rows
-        return len(known), lambda version: self._printer(known[version])
+            return self.count, _Reader(self._printer, self._shape, list(map(self._planes, range(len(self._shape)))))
 
-    def _planes(self, column: int) -> bytes:
-        """Return the differences of a column from version to version, beginning with 0, by byte planes."""
+    def _planes(self, column: int) -> Planes:
+        """Return the planes of a column: its first version, and then its differences."""
+        if self._packed:
+            return [None if plane is None else zlib.decompress(plane) for plane in self._packed[column]]
         kind, count = self._shape[column]
-        size, width = count * array(kind).itemsize, array(kind).itemsize
-        wide = [0, *(int.from_bytes(array(kind, row[column]).tobytes(), "little") for row in self._rows)]
-        steps = b"".join([((new - old) % (1 << 8 * size)).to_bytes(size, "little") for old, new in pairwise(wide)])
-        return b"".join([steps[plane::width] for plane in range(width)])
+        first = () if self._ends is None else self._ends[0][column]
+        every = [planes_of(array(kind, first).tobytes(), array(kind).itemsize), *[step[column] for step in self._steps]]
+        zero = bytes(count)
+        whole = (b"".join([plane or zero for plane in each]) for each in zip(*every, strict=True))
+        return [None if plane == bytes(len(plane)) else plane for plane in whole]
 
-    def _unpacked(self) -> list[Row]:
-        raw, at = zlib.decompress(self._packed), 0
-        columns = []
-        for kind, count in self._shape:
-            width = array(kind).itemsize
-            size, every = count * width, self.count * count
-            steps = bytearray(every * width)
-            for plane in range(width):
-                steps[plane::width] = raw[at : at + every]
-                at += every
-            wide, column = 0, []
-            for begin in range(0, len(steps), size):
-                wide = (wide + int.from_bytes(steps[begin : begin + size], "little")) % (1 << 8 * size)
-                column.append(array(kind, wide.to_bytes(size, "little")))
-            columns.append(column)
-        return [list(row) for row in zip(*columns, strict=True)]
+
+class _Reader:
+    """Prints versions, each from the one that was asked for before: most are its neighbors."""
+
+    def __init__(
+        self, printer: Callable[[Row], bytes], shape: Sequence[tuple[str, int]], planes: Sequence[Planes]
+    ) -> None:
+        self._printer, self._shape, self._planes = printer, shape, planes
+        self._masks = [(1 << 8 * count * array(kind).itemsize) - 1 for kind, count in shape]
+        self._wide = [0] * len(shape)
+        self._at = -1
+        """Version of these numbers."""
+        self._lock = Lock()
+
+    def __call__(self, version: int) -> bytes:
+        """Return the text of a version."""
+        with self._lock:
+            while self._at < version:
+                self._at += 1
+                self._add(1)
+            while self._at > version:
+                self._add(-1)
+                self._at -= 1
+            row = [array(kind, wide.to_bytes(count * array(kind).itemsize, "little"))
+                   for (kind, count), wide in zip(self._shape, self._wide, strict=True)]  # fmt: skip
+        return self._printer(row)
+
+    def _add(self, sign: int) -> None:
+        """Add, or take off, the differences that lead to the version."""
+        for column, planes in enumerate(self._planes):
+            count = self._shape[column][1]
+            begin, end = self._at * count, (self._at + 1) * count
+            if any(planes):
+                step = joined([None if plane is None else plane[begin:end] for plane in planes], count)
+                wide = self._wide[column] + sign * int.from_bytes(step, "little")
+                self._wide[column] = wide & self._masks[column]
+
+
+def _step(shape: tuple[str, int], old: Sequence[int], new: Sequence[int]) -> Planes:
+    """Return the differences of a column to the next version."""
+    kind, count = shape
+    width = array(kind).itemsize
+    if new is old:
+        return [None] * width
+    before, after = (int.from_bytes(array(kind, each).tobytes(), "little") for each in (old, new))
+    return planes_of(((after - before) % (1 << 8 * count * width)).to_bytes(count * width, "little"), width)
 
 
 def _shape(reprint: Reprint) -> list[tuple[str, int]]:

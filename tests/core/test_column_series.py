@@ -33,8 +33,10 @@ ROWS = st.integers(1, 4).flatmap(
 )
 
 
-@given(ROWS)
-def test_every_version_is_printed_as_it_was_added(rows: list[tuple[array[int], array[int]]]) -> None:
+@given(ROWS, st.data())
+def test_every_version_is_printed_as_it_was_added(
+    rows: list[tuple[array[int], array[int]]], data: st.DataObject
+) -> None:
     series = ColumnSeries(printer, MOST)
     for added, row in enumerate(rows, 1):
         assert series.takes(reprint(row)) or added == 1
@@ -42,6 +44,8 @@ def test_every_version_is_printed_as_it_was_added(rows: list[tuple[array[int], a
         count, version = series.reader()
         assert count == added == series.count
         assert [version(at) for at in range(count)] == [printer(each) for each in rows[:added]]
+        order = data.draw(st.lists(st.integers(0, count - 1), max_size=4))
+        assert [version(at) for at in order] == [printer(rows[at]) for at in order]
     assert (series.size > 0) is (len(rows) == MOST)
     assert series.takes(reprint(rows[0])) is (len(rows) < MOST)
 
