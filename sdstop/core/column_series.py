@@ -19,7 +19,7 @@ from sdstop.core.planes import Planes, deflated, joined, planes_of
 Row = Sequence[Sequence[int]]
 """Numbers of one version, column by column, at least one in each."""
 VERSIONS = 48
-"""Versions in a series: reading one of them reads all, and the first one takes as much as four others."""
+"""Versions in a series: reading one of them reads all, and the first one has the room of four others."""
 
 _PLACE = 8
 """Bytes of a plane beside its own."""

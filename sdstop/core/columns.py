@@ -19,6 +19,7 @@ from msgspec import NODEFAULT
 
 from sdstop.core.column_series import Reprint
 from sdstop.core.model import Reading, Rows, schema
+from sdstop.core.stepped import ColumnSteps, SteppedColumn
 
 V = TypeVar("V")
 
@@ -37,7 +38,7 @@ class Batch(Reading, frozen=True):
 class Columns(Mapping[Hashable, Reading]):
     """Rows of one family by key; see the module."""
 
-    __slots__ = ("_columns", "_in_order", "_memo", "_ordered", "derived", "family", "index")
+    __slots__ = ("_ageing", "_columns", "_in_order", "_memo", "_ordered", "derived", "family", "index")
 
     def __init__(
         self,
@@ -57,8 +58,10 @@ class Columns(Mapping[Hashable, Reading]):
         self.derived = derived
         known: Mapping[str, Sequence[Any]] = {}
         self._memo: dict[Hashable, tuple[Mapping[str, object], Any]] = {}
+        self._ageing: dict[str, ColumnSteps] = {}
         if like is not None:
             known, self._memo = like._columns, like._memo  # noqa: SLF001  # same class
+            self._ageing = like._ageing  # noqa: SLF001  # same class
         count = len(next(iter(values.values()), ()))
         given = {name: values[name] if name in values else [default] * count for name, default in _fields(family)}
         self._columns: dict[str, Sequence[Any]] = {
@@ -96,6 +99,11 @@ class Columns(Mapping[Hashable, Reading]):
 
     def column(self, name: str) -> Sequence[Any]:
         """Return the values of a field, in the order of the rows. Raises KeyError."""
+        cells = self._columns[name]
+        return cells.whole() if isinstance(cells, SteppedColumn) else cells
+
+    def _cells(self, name: str) -> Sequence[Any]:
+        """Return the same values as they are kept, for callers that read few of them. Raises KeyError."""
         return self._columns[name]
 
     def once(self, key: Hashable, make: Callable[[Iterator[Any]], V]) -> V:
@@ -112,8 +120,8 @@ class Columns(Mapping[Hashable, Reading]):
         return found
 
     def _held(self, name: str) -> object:
-        """Return a column, or the index."""
-        return self.column(name) if name else self.index
+        """Return a column as it is kept, or the index."""
+        return self._cells(name) if name else self.index
 
     def pick(self, keys: tuple[Hashable, ...]) -> Callable[[Sequence[Any]], tuple[Any, ...]] | None:
         """Return what takes the values of these rows from a column, None if there is not a row for each key."""
@@ -145,17 +153,17 @@ class Columns(Mapping[Hashable, Reading]):
     def value(self, key: Hashable, name: str) -> Any:
         """Return a field of a row without making it, None without such a row."""
         place = self.index.get(key)
-        return None if place is None else self.column(name)[place]
+        return None if place is None else self._cells(name)[place]
 
     def alike(self, other: Columns) -> Sequence[bool] | None:
         """Return whether each row equals the one at its place in another table, None if it may have other rows."""
         if other.index is not self.index or other.family is not self.family:
             return None
         found: Sequence[bool] = [True] * len(self.index)
-        for name, column in self._columns.items():
-            before = other.column(name)
-            if before is column:
+        for name in self._columns:
+            if other._cells(name) is self._cells(name):  # same class
                 continue
+            column, before = self.column(name), other.column(name)
             if isinstance(column, array) and _form(column) == _form(before):
                 same: Iterable[bool] = map(operator.eq, column, before)
             else:
@@ -167,7 +175,7 @@ class Columns(Mapping[Hashable, Reading]):
     def at(self, keys: Sequence[Hashable], names: Sequence[str]) -> list[list[Any]]:
         """Return fields of the rows with these keys, field by field; None without such a row."""
         places = list(map(self.index.get, keys))
-        columns = map(self.column, names)
+        columns = map(self._cells, names)
         return [[None if place is None else column[place] for place in places] for column in columns]
 
     def row(self, place: int) -> Reading:
@@ -197,7 +205,12 @@ class Columns(Mapping[Hashable, Reading]):
         """Keep results in less memory: there is a newer table, but this one is still read."""
 
     def age(self) -> None:
-        """Drop what can be worked out again: the table will seldom be read."""
+        """Drop what can be worked out again, and keep counters in less memory: the table will seldom be read."""
+        ageing = self._ageing
+        for name, column in self._columns.items():
+            steps = ageing.get(name) or ageing.setdefault(name, ColumnSteps())
+            self._columns[name] = steps.stepped(column)
+        self._ordered = list(self._columns.values())
 
     def young(self) -> Columns:
         """Return the same rows in a table that keeps its results, for callers that read many rows of an old one."""
@@ -283,7 +296,7 @@ class _View:
     def __getattr__(self, name: str) -> Any:
         if name in self._fields:
             self.noted.add(name)
-            return self._rows.column(name)[self._place]
+            return self._rows._cells(name)[self._place]  # noqa: SLF001  # same module
         found = getattr(self._rows.family, name)
         if isinstance(found, property) and found.fget is not None:
             return found.fget(self)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-_FORMS = frozenset({"I", "q"})
+FORMS = frozenset({"I", "q"})
 
 
 def differences(new: Sequence[Any], old: Sequence[Any]) -> array[int] | None:
@@ -39,7 +39,7 @@ def _numbers(columns: Sequence[Sequence[Any]], free: int) -> tuple[list[int], in
     None if they are of different forms, or if the `free` highest bits of a lane are in use.
     """
     first = columns[0]
-    if not isinstance(first, array) or first.typecode not in _FORMS:
+    if not isinstance(first, array) or first.typecode not in FORMS:
         return None
     if any(not isinstance(each, array) or each.typecode != first.typecode or len(each) != len(first)
            for each in columns):  # fmt: skip

@@ -92,6 +92,8 @@ class DiskRates(Columns):
                 self._columns[name] = known = _slim(name, known) if self._settled else known
         return known
 
+    _cells = column
+
     def _stepped(self) -> _Steps:
         steps = self._steps
         if steps is None:

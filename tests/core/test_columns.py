@@ -154,3 +154,24 @@ def test_a_value_is_that_of_the_row(rows: list[Group]) -> None:
         for name in ("done", "limit", "owner"):
             found = getattr(plain[key], name) if key in plain else None
             assert value_of(plain, key, name) == value_of(columns, key, name) == found
+
+
+def test_an_aged_table_has_the_same_rows_and_columns() -> None:
+    rows = [[Group(name, "x", 1.5, 100 + 70 * at * at) for name in "abc"] for at in range(4)]
+    tables = [table(rows[0])]
+    for some in rows[1:]:
+        tables.append(table(some, tables[-1]))
+    names = Group.__struct_fields__
+    whole = [[list(made.column(name)) for name in names] for made in tables]
+    base = tables[0].column("done")
+    for made, expected, columns in zip(tables, rows, whole, strict=True):
+        made.age()
+        assert [list(made.column(name)) for name in names] == columns
+        assert list(made.values()) == expected
+        assert made.value(("b", "x"), "done") == expected[1].done
+        assert made.at([("c", "x"), ("d", "x")], ["done"]) == [[expected[2].done, None]]
+        assert made.alike(made) == [True, True, True]
+        assert made.alike(tables[0]) == [made is tables[0]] * 3
+        assert made.once("sum", lambda each: sum(row.done for row in each)) == 3 * (expected[0].done or 0)
+    assert tables[0].column("done") is base
+    assert tables[1].column("done") is not tables[1].column("done")  # made each time
