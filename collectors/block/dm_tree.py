@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 
 from sdstop.collectors.block.diskstats import PARTITIONS
 from sdstop.collectors.block.readings import BlockDevice, BlockLink
+from sdstop.core import format as human
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.expression import expression
 from sdstop.core.form import Form
@@ -27,6 +28,8 @@ _LINE = expression(
     r"(?P<branch>[ |│`├└]*[-─]?) *(?P<name>[^\s<(]+)? *(?:<(?P<device>[^>]+)>)? *"
     r"\((?P<number>\d{1,7}:\d{1,7})\)(?: .*)?"
 )
+_CUT = expression(r"(?P<branch>[ |│`├└]*[-─]?) *[^\s<(]{8,}\.\.\.")
+"""Line that dmsetup cut at the width of the terminal, or at 80 columns of a pipe."""
 _DEPS = expression(r"(?P<name>\S+): \d+ dependencies\s*:(?P<deps>(?: \(\S+(?:, \d+)?\))*)\s*")
 _NUMBER = expression(r"\((\d{1,7}), (\d{1,7})\)|\((\S+?)\)")
 _SD = (8, *range(65, 72), *range(128, 136))
@@ -51,12 +54,17 @@ def tree(text: str) -> Iterator[tuple[str, str | None, str | None, str | None]]:
     stack: list[tuple[int, str]] = []
     for line in (each.rstrip() for each in text.splitlines() if each.strip()):
         found = _LINE.fullmatch(line)
+        if found is None and (cut := _CUT.fullmatch(line)) is not None:  # without its number
+            depth = len(cut["branch"])
+            stack = [each for each in stack if each[0] < depth]
+            stack.append((depth, ""))
+            continue
         if found is None:
             raise Malformed(f"dmsetup ls --tree: {line.strip()[:60]!r}")
         depth = len(found["branch"])
         while stack and stack[-1][0] >= depth:
             stack.pop()
-        yield found["number"], found["name"], found["device"], stack[-1][1] if stack else None
+        yield found["number"], found["name"], found["device"], (stack[-1][1] or None) if stack else None
         stack.append((depth, found["number"]))
 
 
@@ -71,6 +79,9 @@ def read(host: Host) -> Iterable[Reading]:
     rows: dict[tuple[str, str], Reading] = {}
     devices: dict[str, BlockDevice] = {}
     for output in trees:
+        cut = sum(_CUT.fullmatch(line.rstrip()) is not None for line in output.text.splitlines())
+        if cut:
+            host.defect(output.key, f"{human.plural(cut, 'line')} cut by dmsetup")
         for number, mapping, said, above in tree(output.text):
             device = said or names.get(number) or (f"dm-{number.partition(':')[2]}" if mapping else kernel_name(number))
             if device is None:

@@ -17,6 +17,7 @@ from sdstop.collectors.devicemapper.volume_readings import (
     mapped,
 )
 from sdstop.core.collector import ONCE, Collector, Need
+from sdstop.core.expression import expression
 from sdstop.core.host import Absent, Host, Malformed
 from sdstop.core.model import Reading
 from sdstop.core.recorded import RecordedOutput, outputs
@@ -229,6 +230,8 @@ def read(host: Host) -> Iterable[Reading]:
         nameless: list[tuple[str, Malformed]] = []
         for output in outputs(host, program):
             known = True
+            if _is_bare(output.text):
+                continue
             try:
                 each = list(_readings(program, output))
                 if program in PROGRAMS and any(LOST in row for row in rows(output)):
@@ -252,6 +255,18 @@ def read(host: Host) -> Iterable[Reading]:
     return found
 
 
+def _is_bare(text: str) -> bool:
+    """Return whether an output has messages of LVM only, as on a node without volumes; sosreports ask with -v."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return bool(lines) and all(_MESSAGE.fullmatch(line) for line in lines)
+
+
+_MESSAGE = expression(
+    r"WARNING: .{0,60}locking.*|Reloading config files|Loading config file: .*|No volume groups found\.?"
+    r"|No matching physical volumes found|No physical volume found\.?|\S+ not found in config: defaulting to .*"
+    r"|Obtaining the complete list of VGs to process|\S+: stat failed: No such file or directory"
+    r"|Setting \S+ to .*|File-based locking selected\."
+)
 _Row = LogicalVolume | VolumeGroup | PhysicalVolume
 
 

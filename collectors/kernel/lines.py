@@ -82,7 +82,7 @@ _BOOT = expression(r"\[ {0,12}(\d{1,10}\.\d{1,9})(?: {0,3}<[ \d.+-]{1,20}>)?\](?
 _MONTH = r"[^\W\d_]{3,5}\.?|\d{1,2}\u6708"
 _CTIME = expression(rf"\[[^\W\d_]{{1,4}}\.? {{1,2}}({_MONTH}) {{1,2}}(\d{{1,2}}) (\d\d:\d\d:\d\d) (\d{{4}})\] ?")
 _MINUTE = expression(r"\[([A-Z][a-z]{2}) ?(\d{1,2}) (\d\d:\d\d)\] ?")
-_DELTA = expression(r"\[ {0,12}\+(\d{1,8}\.\d{1,9})\] ?")
+_DELTA = expression(r"\[ {0,12}\+(\d{1,8}[.,]\d{1,9})\] ?")
 _ISO = expression(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)? ")
 _FULL = expression(
     r"[^\W\d_]{1,5}\.? (\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?:\.(\d{1,9}))? ([A-Z]{2,5}|[+-]\d\d(?:\d\d)?) "
@@ -190,7 +190,7 @@ def _timed(line: str, base: float) -> tuple[Clock, float, str]:
         if found := _CTIME.match(line):
             return Clock.LOCAL, _local(found[1], found[2], found[3], found[4]), line[found.end() :]
         if found := _DELTA.match(line):
-            return Clock.LOCAL, base + float(found[1]), line[found.end() :]
+            return Clock.LOCAL, base + float(found[1].replace(",", ".")), line[found.end() :]
         if found := _MINUTE.match(line):
             return Clock.LOCAL, max(base, _local(found[1], found[2], f"{found[3]}:00", "")), line[found.end() :]
     elif found := _ISO.match(line) or _FULL.match(line):

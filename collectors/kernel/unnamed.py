@@ -62,6 +62,7 @@ _HARMLESS = expression(
     r"|alignment inconsistency|bad config value|(?:unexpected )?_GTF|Unexpected sense|Inconsistent"
     r"|[Cc]rash dump|couldn't mount as ext[23]"
     r"|missing or invalid SUBNQN|failed: 0\b|ERROR: \(0x03:0x0101\): Invalid command opcode"
+    r"|error \S{0,40} ?: device already registered(?: \(emitting change event\))?"
     r"|failed to get link speed/duplex|Write error at byte offset|invalidating existing data"
 )
 """Phrases that sound like a fault and are none; the rest of a message may be one."""

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sdstop.collectors.block.df import DF_TEXT, without_options
-from sdstop.collectors.block.dm_tree import DM_TREE, kernel_name
+from sdstop.collectors.block.dm_tree import DM_TREE, kernel_name, tree
 from sdstop.collectors.block.fio import FIO, fault
 from sdstop.collectors.block.lsblk_text import LSBLK
 from sdstop.collectors.block.mount_readings import FilesystemSpace, MountPoint
@@ -180,3 +180,16 @@ def test_results_of_fio() -> None:
     assert (write.way, write.bandwidth, write.latency, write.latency_99) == ("write", 2.0**20, 2e-3, None)
     assert fault(RESULT) == "end not shown"
     assert fault(RESULT + "\nRun status group 0 (all jobs):\n   READ: bw=48.0MiB/s\n") == ""
+
+
+def test_a_tree_with_a_cut_line_keeps_the_others() -> None:
+    text = (
+        "crypt-88244ad9 (253:2)\n `- (8:16)\n"
+        "ceph--48858aa1--71a3--4f0e--95f3--a07d1d9a6749-osd--block--48858aa1--71a3...\n"
+        " `-crypt-48858aa1 (253:0)\n    `- (8:32)\n"
+    )
+    known = [(number, above) for number, _, _, above in tree(text)]
+    assert known == [("253:2", None), ("8:16", "253:2"), ("253:0", None), ("8:32", "253:0")]
+    host = EvidenceHost.of({"cmd:dmsetup ls --tree": text})
+    assert {type(row).__name__ for row in DM_TREE.read(host)} == {"BlockDevice", "BlockLink"}
+    assert host.defects

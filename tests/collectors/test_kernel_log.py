@@ -381,3 +381,10 @@ def test_the_log_of_another_root_is_not_read(tmp_path: Path) -> None:
 def test_any_bytes_are_kept_once_and_never_raise(data: bytes) -> None:
     once = kept(data)
     assert kept(once) == once
+
+
+def test_seconds_of_a_delta_may_have_a_decimal_comma() -> None:
+    text = b"[Apr19 18:52] usb 1-1: new device\n[  +0,369556] BTRFS error (device sdq1): bdev /dev/sdq1 errs: wr 1\n"
+    first, second = lines_of(text)
+    assert round(second.seconds - first.seconds, 6) == 0.369556
+    assert second.text.startswith("BTRFS error")

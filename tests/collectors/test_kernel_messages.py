@@ -843,6 +843,9 @@ def test_messages_of_the_rate_limit_are_counted_for_requests_only() -> None:
     "mlx5_core 0000:01:00.0: E-Switch: Total vports 2", "nvme nvme0: 8/0/0 default/read/poll queues",
     "device-mapper: multipath service-time: version 0.3.0 loaded", "nfs: server nas1 OK and without errors",
     "ACPI Error: No handler for Region [SYSI] (0000000012345678)", "usb 1-1: device descriptor read/64, error -71",
+    "bcache: register_bcache() error : device already registered (emitting change event)",
+    "bcache: register_bcache() error : device already registered",
+    "bcache: register_bcache() error /dev/sdc: device already registered",
 ])  # fmt: skip
 def test_what_drivers_say_on_healthy_nodes_is_no_fault(text: str) -> None:
     message = understood(text)

@@ -236,3 +236,19 @@ def test_a_heading_is_one_line() -> None:
     assert form.begun("  VG;Attr;VSize\n")
     assert form.begun("  VG   #PV #LV #SN Attr   VSize VFree\n")
     assert not form.begun("  VG Name   data\n  VG Size  3 TiB\n  Attr VSize\n")
+
+
+@pytest.mark.parametrize("files", [
+    {"cmd:lvs -a -o +devices": "  WARNING: File locking is disabled.\n"},
+    {"cmd:vgs -v": "  Reloading config files\n  WARNING: File locking is disabled.\n  No volume groups found.\n"},
+    {"cmd:vgdisplay -vv": "  Loading config file: /etc/lvm/lvm.conf\n  /dev/vda: stat failed: No such file or directory\n"},
+])  # fmt: skip
+def test_messages_alone_are_a_node_without_volumes(files: dict[str, str]) -> None:
+    assert list(LVM_REPORTS.read(EvidenceHost.of(files))) == []
+
+
+def test_another_message_is_not_understood() -> None:
+    with pytest.raises(Malformed):
+        list(
+            LVM_REPORTS.read(EvidenceHost.of({"cmd:lvs": "  WARNING: File locking is disabled.\n  Failed to scan.\n"}))
+        )
