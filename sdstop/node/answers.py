@@ -1,4 +1,4 @@
-"""Answers: queries of psutil, udev and statvfs about the live node, and hot-plug events from udev.
+"""Answers: queries of psutil, udev and statvfs about the live node.
 
 Both libraries are imported at the first query, because reading a capture needs neither.
 """
@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,12 +21,6 @@ from sdstop.node.quotas import QUOTAS
 from sdstop.node.quotas import look as quotas
 
 PROCESSES = "psutil.processes"
-SETTLE = 0.25
-"""Seconds without an event after which a series of hot-plug events is over."""
-LONGEST_STORM = 2.0
-"""Seconds after which a series of events is reported even if it is not over."""
-
-
 _ROW = ("pid", "name", "started", "user", "cmdline", "read_bytes", "write_bytes")
 
 
@@ -168,38 +160,3 @@ def answers() -> dict[str, Callable[[], Any]]:
     udev.block         {"sda": {"ID_PATH": "pci-0000:3b:00.0-sas-phy7-lun-0", "ID_WWN": "0x5000...", ...}}
     """
     return {PROCESSES: Processes().look, SPACE: FileSystems().look, QUOTAS: quotas, "udev.block": block_devices}
-
-
-def hotplug(callback: Callable[[], None]) -> str:
-    """Call `callback` in a new thread SETTLE seconds after block devices were added, removed or changed.
-
-    Return "", or the reason why events are unavailable; the sampler's slow rounds then find such devices later.
-    """
-    try:
-        import pyudev  # noqa: PLC0415
-
-        monitor = pyudev.Monitor.from_netlink(
-            pyudev.Context(), source="udev" if Path("/run/udev/control").exists() else "kernel"
-        )
-        monitor.filter_by("block")
-        monitor.start()
-    except (ImportError, OSError) as error:
-        return f"hot-plug events unavailable, changes appear later: {error}"
-
-    def watch() -> None:
-        first: float | None = None
-        while True:
-            try:
-                event = monitor.poll(None if first is None else SETTLE) is not None
-            except OSError:  # the socket's buffer overflowed: there were events
-                event = True
-                time.sleep(SETTLE)
-            now = time.monotonic()
-            if event and first is None:
-                first = now
-            elif first is not None and (not event or now - first > LONGEST_STORM):
-                first = None
-                callback()
-
-    threading.Thread(target=watch, name="hotplug", daemon=True).start()
-    return ""

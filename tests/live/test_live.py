@@ -7,13 +7,11 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import psutil
 import pytest
-import pyudev  # type: ignore[import-untyped]
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,7 +22,7 @@ from sdstop.core.evidence import GATEWAY
 from sdstop.core.host import LARGEST, Absent, Denied, Failed, Unreadable
 from sdstop.core.recording import RecordingHost
 from sdstop.node import answers
-from sdstop.node.answers import Processes, hotplug
+from sdstop.node.answers import Processes
 from sdstop.node.live import LiveHost, unreadable
 
 pytestmark = pytest.mark.live
@@ -276,7 +274,6 @@ def test_a_missing_library_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyudev", None)
     with pytest.raises(Absent, match="library not usable"):
         NODE.answer("udev.block")
-    assert "hot-plug events unavailable, changes appear later" in hotplug(lambda: None)
 
 
 def test_processes_tell_what_they_moved(tmp_path: Path) -> None:
@@ -369,56 +366,3 @@ def test_where_the_first_process_is_not_seen_others_hide_too(monkeypatch: pytest
     assert "hidden" not in own
     assert {name: value for name, value in hidden.items() if value is not None} == {"pid": 1, "hidden": True}
     assert own.keys() | {"hidden"} == hidden.keys()
-
-
-class Monitor:
-    """A monitor of pyudev that gives what it is told and then stays silent."""
-
-    def __init__(self, events: list[object]) -> None:
-        self.events = events
-        self.waits: list[float | None] = []
-        self.silent = threading.Event()
-
-    def filter_by(self, subsystem: str) -> None:
-        assert subsystem == "block"
-
-    def start(self) -> None:
-        pass
-
-    def poll(self, timeout: float | None) -> object | None:
-        self.waits.append(timeout)
-        if not self.events:
-            if timeout is None:
-                self.silent.set()
-                threading.Event().wait()
-            return None
-        event = self.events.pop(0)
-        if isinstance(event, OSError):
-            raise event
-        return event
-
-
-@pytest.mark.parametrize(
-    ("events", "told"),
-    [([], 0), (["add"], 1), (["add", "change", "remove"], 1), ([OSError("overrun")], 1), (["add", None, "add"], 2)],
-)
-def test_events_that_come_together_are_told_once(
-    monkeypatch: pytest.MonkeyPatch, events: list[object], told: int
-) -> None:
-    monitor = Monitor(events)
-    monkeypatch.setattr(pyudev.Monitor, "from_netlink", lambda *_, **__: monitor)
-    calls: list[None] = []
-    assert hotplug(lambda: calls.append(None)) == ""
-    assert monitor.silent.wait(60)
-    assert len(calls) == told
-    assert set(monitor.waits) <= {None, answers.SETTLE}
-
-
-def test_a_storm_is_told_before_it_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = threading.Event()
-    monitor = Monitor([])
-    monkeypatch.setattr(monitor, "poll", lambda _: threading.Event().wait(None if told.is_set() else 0.01) or "change")
-    monkeypatch.setattr(answers, "LONGEST_STORM", 0.1)
-    monkeypatch.setattr(pyudev.Monitor, "from_netlink", lambda *_, **__: monitor)
-    assert hotplug(told.set) == ""
-    assert told.wait(60)
