@@ -21,9 +21,9 @@ from sdstop.core.commandline import kept
 from sdstop.core.evidence import GATEWAY
 from sdstop.core.host import LARGEST, Absent, Denied, Failed, Unreadable
 from sdstop.core.recording import RecordingHost
-from sdstop.node import answers
-from sdstop.node.answers import Processes
+from sdstop.node import answers, processes
 from sdstop.node.live import LiveHost, unreadable
+from sdstop.node.processes import Processes
 
 pytestmark = pytest.mark.live
 
@@ -270,10 +270,34 @@ def test_two_that_answer_one_question_in_different_ways_are_refused() -> None:
         LiveHost(collectors=[Collector("c", "Title", lambda _: (), (), needs)])
 
 
-def test_a_missing_library_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pyudev", None)
-    with pytest.raises(Absent, match="library not usable"):
-        NODE.answer("udev.block")
+def test_names_of_devices_are_those_of_udev(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel's, and those of udev's database where it has the device."""
+    devices, records = tmp_path / "block", tmp_path / "data"
+    for name, uevent, number in (
+        ("sda", "MAJOR=8\nMINOR=0\nDEVNAME=sda\nDEVTYPE=disk\nDISKSEQ=9\n", "8:0"),
+        ("etherd!e1.1", "MAJOR=152\nMINOR=16\nDEVNAME=etherd/e1.1\nDEVTYPE=disk\n", "152:16"),
+    ):
+        (devices / name).mkdir(parents=True)
+        (devices / name / "uevent").write_text(uevent)
+        (devices / name / "dev").write_text(f"{number}\n")
+    (devices / "gone").symlink_to("nowhere")
+    records.mkdir()
+    (records / "b8:0").write_text(
+        "S:disk/by-id/wwn-0x5\nS:disk/by-path/p\nI:7\nE:ID_WWN=0x5\nE:ID_MODEL=a=b\nE:LVM=1\n"
+    )
+    monkeypatch.setattr(answers, "_BLOCK", devices)
+    monkeypatch.setattr(answers, "_UDEV", records)
+    assert answers.block_devices() == {
+        "etherd/e1.1": {"DEVNAME": "/dev/etherd/e1.1", "DEVPATH": f"{devices}/etherd!e1.1", "DEVTYPE": "disk"},
+        "sda": {
+            "DEVLINKS": "/dev/disk/by-id/wwn-0x5 /dev/disk/by-path/p",
+            "DEVNAME": "/dev/sda",
+            "DEVPATH": f"{devices}/sda",
+            "DEVTYPE": "disk",
+            "ID_MODEL": "a=b",
+            "ID_WWN": "0x5",
+        },
+    }
 
 
 def test_processes_tell_what_they_moved(tmp_path: Path) -> None:
@@ -300,26 +324,29 @@ def test_processes_tell_what_they_moved(tmp_path: Path) -> None:
 
 
 def test_counters_that_may_not_be_read_are_null(monkeypatch: pytest.MonkeyPatch) -> None:
-    def denied(process: psutil.Process) -> None:
-        raise psutil.AccessDenied(process.pid)
+    real = processes._read
 
-    monkeypatch.setattr(psutil.Process, "io_counters", denied)
-    rows = NODE.answer("psutil.processes")
+    def denied(pid: int, name: str) -> str:
+        if name == "io":
+            raise PermissionError(13, "Permission denied")
+        return real(pid, name)
+
+    monkeypatch.setattr(processes, "_read", denied)
+    rows = Processes().look()
     assert os.getpid() in {row["pid"] for row in rows}
     assert {(row["read_bytes"], row["write_bytes"]) for row in rows} == {(None, None)}
 
 
 def test_a_kernel_that_does_not_count_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(psutil.Process, "io_counters")
+    monkeypatch.setattr(processes, "_counts", lambda: False)
     with pytest.raises(Absent, match="does not count"):
-        NODE.answer("psutil.processes")
+        LiveHost(collectors=BUILTIN).answer("psutil.processes")
 
 
-def test_a_number_that_is_used_again_is_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_number_that_is_used_again_is_another_process() -> None:
     look = Processes()
     first = {row["pid"]: row for row in look.look()}[os.getpid()]
-    look.known[os.getpid()].process = psutil.Process(1)  # as if another one had had our number
-    look.known[os.getpid()].started = 1.0
+    look.known[os.getpid()].started = 1.0  # as if another one had had our number
     look.known[os.getpid()].inode -= 1
     again = {row["pid"]: row for row in look.look()}[os.getpid()]
     assert again["started"] == pytest.approx(first["started"], abs=2)
@@ -337,8 +364,51 @@ def test_processes_that_follow_each_other_have_inodes_of_their_own() -> None:
 
 
 def test_a_process_that_ends_in_between_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(psutil, "pids", lambda: [1, os.getpid(), 1 << 22])
-    assert [row["pid"] for row in Processes().look()] == [1, os.getpid()]
+    with subprocess.Popen(["true"]) as ended:  # nobody has waited for it
+        os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+        monkeypatch.setattr(processes, "pids", lambda: [1, os.getpid(), ended.pid, 1 << 22])
+        assert [row["pid"] for row in Processes().look()] == [1, os.getpid()]
+
+
+def test_a_process_that_the_kernel_hides_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With hidepid=1 its folder is listed, and its files are denied."""
+    real = processes._read
+
+    def hidden(pid: int, name: str) -> str:
+        if pid == 1:
+            raise PermissionError(1, "Operation not permitted")
+        return real(pid, name)
+
+    monkeypatch.setattr(processes, "_read", hidden)
+    monkeypatch.setattr(processes, "pids", lambda: [1, os.getpid()])
+    assert [(row["pid"], row.get("hidden")) for row in Processes().look()] == [(os.getpid(), None), (1, True)]
+
+
+@pytest.mark.parametrize(
+    ("text", "argv"),
+    [
+        ("", []), ("fio\0", ["fio"]), ("fio\0--name\0a b\0", ["fio", "--name", "a b"]), ("fio\0\0", ["fio", ""]),
+        ("nginx: worker process", ["nginx:", "worker", "process"]),
+        ("sshd: user [priv]\0", ["sshd:", "user", "[priv]"]), ("postgres: writer ", ["postgres:", "writer"]),
+    ],
+)  # fmt: skip
+def test_arguments_are_words_also_of_those_that_write_a_title(text: str, argv: list[str]) -> None:
+    assert processes.argv_in(text) == argv
+
+
+def test_a_name_may_look_like_the_end_of_names() -> None:
+    text = f"4711 (a) R (b) S 1 {' '.join(['0'] * 9)} 250 150 0 0 20 0 1 0 8000 {' '.join(['0'] * 9)}\n"
+    ticks = os.sysconf("SC_CLK_TCK")
+    assert processes.stat_in(text) == processes.ProcessStat("a) R (b", "S", 8000 / ticks, 400 / ticks)
+    with pytest.raises(Failed):
+        processes.stat_in("4711 (a) S 1")
+
+
+def test_a_name_that_the_kernel_has_cut_is_whole() -> None:
+    assert processes.whole_name("gnome-keyring-d", ["/usr/bin/gnome-keyring-daemon", "-f"]) == "gnome-keyring-daemon"
+    assert processes.whole_name("gnome-keyring-d", ["other"]) == "gnome-keyring-d"
+    assert processes.whole_name("fio", ["/usr/bin/fio-3"]) == "fio"
+    assert processes.whole_name("kworker/u8:1-ev", []) == "kworker/u8:1-ev"
 
 
 @pytest.mark.parametrize(
@@ -352,16 +422,16 @@ def test_a_process_that_ends_in_between_is_left_out(monkeypatch: pytest.MonkeyPa
 def test_threads_of_storage_tell_their_processor_time(
     monkeypatch: pytest.MonkeyPatch, name: str, argv: list[str], told: bool,  # noqa: FBT001  # a table
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(psutil, "pids", lambda: [1, os.getpid()])
-    monkeypatch.setattr(psutil.Process, "name", lambda _: name)
-    monkeypatch.setattr(psutil.Process, "cmdline", lambda _: argv)
+    monkeypatch.setattr(processes, "pids", lambda: [1, os.getpid()])
+    monkeypatch.setattr(processes, "stat_of", lambda _: processes.ProcessStat(name, "S", 1.0, 2.0))
+    monkeypatch.setattr(processes, "argv_of", lambda _: argv)
     rows = Processes().look()
     assert [("cpu_seconds" in row) for row in rows] == [told, told]
     assert all(row["cpu_seconds"] >= 0 for row in rows if told)
 
 
 def test_where_the_first_process_is_not_seen_others_hide_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(psutil, "pids", lambda: [os.getpid()])
+    monkeypatch.setattr(processes, "pids", lambda: [os.getpid()])
     own, hidden = Processes().look()
     assert "hidden" not in own
     assert {name: value for name, value in hidden.items() if value is not None} == {"pid": 1, "hidden": True}
