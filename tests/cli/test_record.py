@@ -6,8 +6,10 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -22,11 +24,17 @@ pytestmark = pytest.mark.live
 def wait_for(recorder: subprocess.Popen[str], path: Path, frames: int) -> None:
     """Wait for frames beyond the tables: they are written half a minute later, or at the end."""
     end = time.monotonic() + 60
-    log = path.with_name(f"{path.name}-wal")
-    while not (log.is_file() and log.stat().st_size) or time.monotonic() < end - 60 + frames * 0.2:
+    while not has_tables(path) or time.monotonic() < end - 60 + frames * 0.2:
         assert recorder.poll() is None, recorder.communicate()
         assert time.monotonic() < end
         time.sleep(0.05)
+
+
+def has_tables(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
+        return database.execute("select count(*) from sqlite_master").fetchone()[0] > 0
 
 
 def test_a_recording_is_ended_by_a_signal_and_opened(node: Path, tmp_path: Path) -> None:

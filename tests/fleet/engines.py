@@ -113,12 +113,13 @@ def victoria_metrics(folder: Path, scrape: str = "") -> Iterator[str]:
 
 
 def imported(url: str, openmetrics: Path) -> None:
-    """Have VictoriaMetrics take samples over, whose times it wants in milliseconds."""
+    """Have VictoriaMetrics take samples over, whose times it wants in milliseconds, and find all of them in queries."""
     lines = []
     for line in openmetrics.read_text().splitlines():
         if not line.startswith("#"):
             sample, _, taken = line.rpartition(" ")
             lines.append(f"{sample} {taken}000\n")
     request = urllib.request.Request(f"{url}/api/v1/import/prometheus", data="".join(lines).encode(), method="POST")  # noqa: S310
-    with urllib.request.urlopen(request, timeout=PATIENCE):  # noqa: S310
-        pass
+    for wanted in (request, f"{url}/internal/force_flush"):
+        with urllib.request.urlopen(wanted, timeout=PATIENCE):  # noqa: S310
+            pass
