@@ -7,7 +7,7 @@ devices look fast, the value here is None.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from msgspec.structs import replace
 
@@ -194,66 +194,26 @@ def activity(before: Disk, after: Disk, seconds: float) -> DiskActivity | None:
     if before is after:
         return _idle(after.device, after.in_flight, timed, after.discards is not None, after.flushes is not None)
 
-    reads = after.reads - before.reads
-    reads_merged = after.reads_merged - before.reads_merged
-    read_bytes = (after.read_sectors - before.read_sectors) * SECTOR
-    writes = after.writes - before.writes
-    writes_merged = after.writes_merged - before.writes_merged
-    write_bytes = (after.write_sectors - before.write_sectors) * SECTOR
-    if reads < 0 or reads_merged < 0 or read_bytes < 0 or writes < 0 or writes_merged < 0 or write_bytes < 0:
+    reads, writes = _reads(before, after, timed=timed), _writes(before, after, timed=timed)
+    discards = _discards(before, after, timed=timed)
+    done = (reads, writes) if discards is None else (reads, writes, discards)
+    counts_flushes = after.flushes is not None and before.flushes is not None
+    flushes = (after.flushes or 0) - (before.flushes or 0) if counts_flushes else 0
+    if flushes < 0 or any(each.is_reset for each in done):
         return _again(before, after, seconds)
-    if timed:
-        read_time = _elapsed(before.read_time, after.read_time)
-        write_time = _elapsed(before.write_time, after.write_time)
-        io_time = _elapsed(before.io_time, after.io_time)
-        weighted = _elapsed(before.weighted_time, after.weighted_time)
-    else:
-        read_time = write_time = io_time = weighted = None
-    completed = reads + writes
-    moved = read_bytes + write_bytes
-    took = None if read_time is None or write_time is None else read_time + write_time
-    trims = _UNCOUNTED
-    if after.discards is not None and before.discards is not None:
-        discards, merged, trimmed, trim_time = _discards(before, after)
-        if discards < 0 or merged < 0 or trimmed < 0:
-            return _again(before, after, seconds)
-        trims = (
-            discards / seconds,
-            trimmed / seconds,
-            merged / seconds,
-            merged / (merged + discards) if merged or discards else None,
-            trim_time / discards / 1000 if discards and timed and trim_time is not None else None,
-            trimmed / discards if discards else None,
-        )
-        completed += discards
-        moved += trimmed
-        took = None if took is None or trim_time is None else took + trim_time
-    flushes_per_second = flush_wait = None
-    if after.flushes is not None and before.flushes is not None:
-        flushes = after.flushes - before.flushes
-        if flushes < 0:
-            return _again(before, after, seconds)
-        flushes_per_second = flushes / seconds
-        if flushes and timed:
-            flush_time = _elapsed(before.flush_time or 0, after.flush_time or 0)
-            flush_wait = None if flush_time is None else flush_time / flushes / 1000
+    flush_time = _elapsed(before.flush_time or 0, after.flush_time or 0) if flushes and timed else None
+    completed, moved = sum(each.number for each in done), sum(each.moved for each in done)
+    times = [each.time for each in done if each.time is not None]
+    took = sum(times) if len(times) == len(done) else None
+    io_time = _elapsed(before.io_time, after.io_time) if timed else None
+    weighted = _elapsed(before.weighted_time, after.weighted_time) if timed else None
     return DiskActivity(
         after.device,
-        reads / seconds,
-        read_bytes / seconds,
-        reads_merged / seconds,
-        reads_merged / (reads_merged + reads) if reads_merged or reads else None,
-        read_time / reads / 1000 if reads and read_time is not None else None,
-        read_bytes / reads if reads else None,
-        writes / seconds,
-        write_bytes / seconds,
-        writes_merged / seconds,
-        writes_merged / (writes_merged + writes) if writes_merged or writes else None,
-        write_time / writes / 1000 if writes and write_time is not None else None,
-        write_bytes / writes if writes else None,
-        *trims,
-        flushes_per_second,
-        flush_wait,
+        *reads.columns(seconds),
+        *writes.columns(seconds),
+        *(_UNCOUNTED if discards is None else discards.columns(seconds)),
+        flushes / seconds if counts_flushes else None,
+        None if flush_time is None else flush_time / flushes / 1000,
         None if weighted is None else weighted / 1000 / seconds,
         None if io_time is None else io_time / 1000 / seconds,
         completed / seconds,
@@ -264,15 +224,73 @@ def activity(before: Disk, after: Disk, seconds: float) -> DiskActivity | None:
     )
 
 
-_Kind = tuple[float | None, float | None, float | None, float | None, float | None, float | None]
-"""Columns of one request type: completed, bytes and merged per second, merged share, wait, size."""
-_UNCOUNTED: _Kind = (None, None, None, None, None, None)
+_Columns = tuple[float | None, float | None, float | None, float | None, float | None, float | None]
+"""Columns of one type of requests: completed, bytes and merged per second, merged share, wait, size."""
+_UNCOUNTED: _Columns = (None, None, None, None, None, None)
 _NOTHING = (0.0, 0.0, 0.0, None, None, None)
+
+
+class _Requests(NamedTuple):
+    """Requests of one type that completed between two samples: how many, merged ones, bytes, and milliseconds."""
+
+    number: int
+    merged: int
+    moved: int
+    time: int | None
+
+    @property
+    def is_reset(self) -> bool:
+        """Whether a count decreased."""
+        return self.number < 0 or self.merged < 0 or self.moved < 0
+
+    def columns(self, seconds: float) -> tuple[float, float, float, float | None, float | None, float | None]:
+        """Return the columns of a sample this long."""
+        number, merged, moved, time = self
+        return (
+            number / seconds,
+            moved / seconds,
+            merged / seconds,
+            merged / (merged + number) if merged or number else None,
+            time / number / 1000 if number and time is not None else None,
+            moved / number if number else None,
+        )
+
+
+def _reads(before: Disk, after: Disk, *, timed: bool) -> _Requests:
+    return _Requests(
+        after.reads - before.reads,
+        after.reads_merged - before.reads_merged,
+        (after.read_sectors - before.read_sectors) * SECTOR,
+        _elapsed(before.read_time, after.read_time) if timed else None,
+    )
+
+
+def _writes(before: Disk, after: Disk, *, timed: bool) -> _Requests:
+    return _Requests(
+        after.writes - before.writes,
+        after.writes_merged - before.writes_merged,
+        (after.write_sectors - before.write_sectors) * SECTOR,
+        _elapsed(before.write_time, after.write_time) if timed else None,
+    )
+
+
+def _discards(before: Disk, after: Disk, *, timed: bool) -> _Requests | None:
+    """Return the discards between two samples, None unless both count them."""
+    if before.discards is None or after.discards is None:
+        return None
+    return _Requests(
+        after.discards - before.discards,
+        (after.discards_merged or 0) - (before.discards_merged or 0),
+        ((after.discard_sectors or 0) - (before.discard_sectors or 0)) * SECTOR,
+        _elapsed(before.discard_time or 0, after.discard_time or 0) if timed else None,
+    )
+
 
 _COUNTS = (
     "reads", "reads_merged", "read_sectors", "writes", "writes_merged", "write_sectors",
     "discards", "discards_merged", "discard_sectors", "flushes",
 )  # fmt: skip
+"""Fields that only a reset decreases; those of time wrap."""
 
 
 def _timed(disk: Disk) -> bool:
@@ -289,16 +307,6 @@ def _elapsed(before: int, after: int) -> int | None:
         return 0
     step += WRAP
     return step if 0 <= step < WRAP // 2 else None
-
-
-def _discards(before: Disk, after: Disk) -> tuple[int, int, int, int | None]:
-    """Return discards, merged discards, bytes and milliseconds between two samples that both count discards."""
-    return (
-        (after.discards or 0) - (before.discards or 0),
-        (after.discards_merged or 0) - (before.discards_merged or 0),
-        ((after.discard_sectors or 0) - (before.discard_sectors or 0)) * SECTOR,
-        _elapsed(before.discard_time or 0, after.discard_time or 0),
-    )
 
 
 def _again(before: Disk, after: Disk, seconds: float) -> DiskActivity | None:
@@ -318,7 +326,7 @@ def _again(before: Disk, after: Disk, seconds: float) -> DiskActivity | None:
 def _idle(device: str, in_flight: int | None, timed: bool, discards: bool, flushes: bool) -> DiskActivity:  # noqa: FBT001
     """Return the row of a device with unchanged counters; cached, because most devices are idle most of the time."""
     rate = 0.0 if timed else None
-    trims: _Kind = _NOTHING if discards else _UNCOUNTED
+    trims: _Columns = _NOTHING if discards else _UNCOUNTED
     flushed = 0.0 if flushes else None
     return DiskActivity(
         device, *_NOTHING, *_NOTHING, *trims, flushed, None, rate, rate, 0.0, None, None, in_flight, DISKSTATS
