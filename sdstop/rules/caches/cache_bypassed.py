@@ -199,6 +199,7 @@ def _values(
 
 
 def _cause(cache: Cache, course: CacheSteps, pieces: BlockAlignment | None, limits: Limits) -> _Cause:
+    """Return why most requests bypass a cache: the reason that it counts, otherwise one that fits its blocks."""
     sequential = share(course.sum("sequential_skipped"), course.bypassed)
     size = human.quantity(cache.skips_from, "bytes")
     if sequential is not None and sequential > limits["sequential"]:
@@ -226,6 +227,12 @@ def _cause(cache: Cache, course: CacheSteps, pieces: BlockAlignment | None, limi
             Severity.CRITICAL,
             "an unchanged bypass rate while no_room does not grow",
         )
+    return _uncounted_cause(cache, pieces, limits)
+
+
+def _uncounted_cause(cache: Cache, pieces: BlockAlignment | None, limits: Limits) -> _Cause:
+    """Return the cause of requests that the cache counts under no reason."""
+    size = human.quantity(cache.skips_from, "bytes")
     block = human.quantity(cache.block_size, "bytes")
     if pieces is not None and pieces.agrees is not None and pieces.agrees <= limits["apart"]:
         return _Cause(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sdstop.collectors.memory.readings import Dimm, MemorySocket
 from sdstop.core import format as human
@@ -18,22 +18,24 @@ _SUBJECT = "memory"
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     sockets = sorted(window.rows(MemorySocket).values(), key=lambda row: int(row.socket))
     dimms = [row for row in window.rows(Dimm).values() if row.size]
+    yield _gap(sockets, dimms) or _judge(window, sockets, dimms, limits)
+
+
+def _gap(sockets: Sequence[MemorySocket], dimms: Sequence[Dimm]) -> Unchecked | None:
+    """Return why the sockets cannot be compared, None if they can."""
     if not dimms:
-        yield Unchecked("firmware lists no module", _SUBJECT, calm=True)
-        return
+        return Unchecked("firmware lists no module", _SUBJECT, calm=True)
     if not sockets:  # of modules in a text alone
-        yield Unchecked("the processors are unknown", _SUBJECT)
-        return
+        return Unchecked("the processors are unknown", _SUBJECT)
     if len(sockets) < 2:
-        yield Unchecked("not applicable: 1 socket", _SUBJECT, calm=True)
-        return
+        return Unchecked("not applicable: 1 socket", _SUBJECT, calm=True)
     if any(row.dimms is None or row.capacity is None for row in sockets):
-        yield Unchecked(
-            "slot names give neither socket nor population",
-            _SUBJECT,
-            calm=any(row.virtual for row in sockets),
-        )
-        return
+        virtual = any(row.virtual for row in sockets)
+        return Unchecked("slot names give neither socket nor population", _SUBJECT, calm=virtual)
+    return None
+
+
+def _judge(window: Window, sockets: Sequence[MemorySocket], dimms: Sequence[Dimm], limits: Limits) -> Verdict:
     sizes = [row.capacity or 0 for row in sockets]
     counts = [row.dimms or 0 for row in sockets]
     used = [row.used if row.used is not None else row.dimms or 0 for row in sockets]
@@ -41,8 +43,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         f"socket {row.socket}: {_modules(row.dimms)}, {human.quantity(row.capacity, 'bytes')}" for row in sockets
     )
     if len(set(sizes)) == len(set(counts)) == len(set(used)) == 1:
-        yield RuledOut(_SUBJECT, f"all {len(sockets)} sockets with the same memory: {listed}")
-        return
+        return RuledOut(_SUBJECT, f"all {len(sockets)} sockets with the same memory: {listed}")
     lack = 1 - min(sizes) / max(sizes)
     least = sockets[min(range(len(sockets)), key=lambda n: (used[n], counts[n], sizes[n]))]
     full = all(row.slots is not None and row.dimms == row.slots for row in sockets)
@@ -54,7 +55,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         impact = "No fault to correct: the board has unequal slots, and all are filled."
     elif not least.dimms:
         impact = f"Socket {human.safe(least.socket)} has no local memory: every access is remote."
-    yield Finding(
+    return Finding(
         severity=Severity.WARNING if unequal else Severity.INFO,
         subject=_SUBJECT,
         title="UNEQUAL MEMORY PER SOCKET",

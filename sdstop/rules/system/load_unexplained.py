@@ -59,25 +59,32 @@ def _check(window: Window, limits: Limits, findings: Sequence[Finding]) -> Itera
     if not pressed and not _is_in_d_state(load, least):
         yield RuledOut(SUBJECT, _said(load))
         return
+    yield _excuse(window, load, least, findings) or _finding(window, load, least, limits)
+
+
+def _excuse(window: Window, load: _Load, least: float, findings: Sequence[Finding]) -> Verdict | None:
+    """Return the known cause of the waiting tasks, or why it may soon be known; None without either."""
     because = [finding for finding in findings if accounts(finding, LOADS)]
     if unaccounted(window, _TURN, findings) > least:
         because = [finding for finding in because if finding.severity is not Severity.INFO]
     if because:
         named = ", ".join(dict.fromkeys(finding.id for finding in because[:4]))
-        yield RuledOut(SUBJECT, f"{_said(load)}{EXPLAINED_BY}{named}")
-        return
+        return RuledOut(SUBJECT, f"{_said(load)}{EXPLAINED_BY}{named}")
     most = max(load.waiting or 0, load.in_d_state or 0)
     full = _full_so_far(window)
     if full and added(each.queue for each in full) >= HELD * most:
         names = human.listed([each.device for each in full], _NAMED)
-        yield Unchecked(f"{_said(load)}; collecting data: so far {names} full of requests", SUBJECT, gap=Gap.EARLY)
-        return
+        return Unchecked(f"{_said(load)}; collecting data: so far {names} full of requests", SUBJECT, gap=Gap.EARLY)
     if lines := full_so_far(window):
         names = human.listed(lines, _NAMED)
-        yield Unchecked(f"{_said(load)}; collecting data: so far {names} at the line rate", SUBJECT, gap=Gap.EARLY)
-        return
+        return Unchecked(f"{_said(load)}; collecting data: so far {names} at the line rate", SUBJECT, gap=Gap.EARLY)
+    return None
+
+
+def _finding(window: Window, load: _Load, least: float, limits: Limits) -> Finding:
+    most = max(load.waiting or 0, load.in_d_state or 0)
     early = window.seconds < _SETTLED
-    yield Finding(
+    return Finding(
         severity=Severity.WARNING,
         subject=SUBJECT,
         title=f"LOAD UNEXPLAINED: {most} tasks wait",

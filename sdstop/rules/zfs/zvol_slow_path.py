@@ -110,67 +110,45 @@ def _sector(window: Window, leaves: tuple[Vdev, ...]) -> int:
     return min(max(max(sizes, default=0), 512), 16384) if any(sizes) else 4096
 
 
+class _Fault(Struct, frozen=True):
+    """A mismatch of a volume's block size: with the writes, or with the layout of its disks."""
+
+    title: str
+    cause: str
+    impact: str
+    advice: tuple[Advice, ...]
+    values: tuple[Value, ...] = ()
+
+
 def _judge(
     window: Window, row: DatasetSettings, block: int, load: _Load, layout: BlockLayout | None, limits: Limits
 ) -> Verdict:
-    titles: list[str] = []
-    causes: list[str] = []
-    impacts: list[str] = []
-    values: list[Value] = []
-    advice: list[Advice] = []
     largest = block * limits["part"]
     part = load.request is not None and load.request <= largest and load.written_bytes >= limits["load"]
-    if part:
-        request = human.bytes_(load.request or 0)
-        titles.append(f"PARTIAL WRITES: {request} into {human.bytes_(block)}")
-        causes.append(f"Writes average {request}; the volume has blocks of {human.bytes_(block)}.")
-        impacts.append("Each such write reads, changes and rewrites a whole block.")
-        advice.append("Match volblocksize to the write size, or write whole aligned blocks.")
-    least = limits["share"] * layout.data / (layout.data + layout.parity) if layout is not None else None
-    fits = layout is None or least is None or layout.share(block) >= least
-    if layout is not None and not fits:
-        whole_row = layout.data * layout.sector
-        takes = human.bytes_(layout.takes(block))
-        titles.append(f"VOLBLOCKSIZE {human.bytes_(block)}: {human.percent(layout.share(block))}% data")
-        causes.append(f"On {human.safe(layout.vdev, 20)} each {human.bytes_(block)} block takes {takes}.")
-        impacts.append(f"{human.percent(layout.share(block))}% of the space is data; the rest is parity and padding.")
-        advice += [
-            f"Use a volblocksize of a whole row of data: {human.bytes_(_power(whole_row))}.",
-            run(
-                "zfs",
-                "create",
-                "-V",
-                "SIZE",
-                "-o",
-                f"volblocksize={_power(whole_row)}",
-                *operands(f"{row.pool}/NEW"),
-                note="then copy the data; the block size is fixed",
-            ),
-        ]
-        values += [
-            Value("takes", "space of a block", layout.takes(block), "bytes"),
-            Value("share", "data share of a block", layout.share(block), "ratio", below=least),
-            Value("row", "data of a row", whole_row, "bytes"),
-        ]
-    moved = f"{human.quantity(load.written_bytes, 'bytes_per_second')} written"
-    if not titles:
+    faults = [_partial_writes(block, load.request or 0)] if part else []
+    if layout is not None:
+        least = limits["share"] * layout.data / (layout.data + layout.parity)
+        if layout.share(block) < least:
+            faults.append(_lost_space(row, block, layout, least))
+    if not faults:
+        moved = f"{human.quantity(load.written_bytes, 'bytes_per_second')} written"
         return RuledOut(row.dataset, f"blocks of {human.bytes_(block)} fit the layout; {moved}")
+    first, *others = faults
+    advice = [each for fault in faults for each in fault.advice]
     files = [s for s in window.where(DatasetSettings, "pool", row.pool) if (s.recordsize or 0) > block]
     if files:
         advice.append(f"Or use a file on a dataset with recordsize={human.bytes_(files[0].recordsize or 0)}.")
     return Finding(
         severity=Severity.WARNING,
         subject=row.dataset,
-        title=titles[0],
-        cause=causes[0],
-        impact=impacts[0],
+        title=first.title,
+        cause=first.cause,
+        impact=first.impact,
         values=(
             Value("volblocksize", "volblocksize", block, "bytes"),
-            *values,
-            *(Value("also", "also found", f"{titles[1]}: {causes[1]}") for _ in titles[1:]),
-            Value(
-                "request", "mean size of a write", load.request, "bytes", below=block * limits["part"] if part else None
-            ),
+            *(value for fault in faults for value in fault.values),
+            *(Value("also", "also found", f"{fault.title}: {fault.cause}") for fault in others),
+            Value("request", "mean size of a write", load.request, "bytes", below=largest if part else None),
             Value("written", "written", load.written_bytes, "bytes_per_second", above=limits["load"]),
             Value("read", "read", load.read_bytes, "bytes_per_second"),
         ),
@@ -184,6 +162,39 @@ def _judge(
         standing=True,
         view_subject=row.device or row.dataset,
     )
+
+
+def _partial_writes(block: int, request: float) -> _Fault:
+    """Return the fault of a volume that gets writes smaller than its blocks; sizes are bytes."""
+    return _Fault(
+        f"PARTIAL WRITES: {human.bytes_(request)} into {human.bytes_(block)}",
+        f"Writes average {human.bytes_(request)}; the volume has blocks of {human.bytes_(block)}.",
+        "Each such write reads, changes and rewrites a whole block.",
+        ("Match volblocksize to the write size, or write whole aligned blocks.",),
+    )
+
+
+def _lost_space(row: DatasetSettings, block: int, layout: BlockLayout, least: float) -> _Fault:
+    """Return the fault of a volume whose blocks are mostly parity and padding; `least` is the share to expect."""
+    whole_row, share, takes = layout.data * layout.sector, layout.share(block), layout.takes(block)
+    size = _power(whole_row)
+    return _Fault(
+        f"VOLBLOCKSIZE {human.bytes_(block)}: {human.percent(share)}% data",
+        f"On {human.safe(layout.vdev, 20)} each {human.bytes_(block)} block takes {human.bytes_(takes)}.",
+        f"{human.percent(share)}% of the space is data; the rest is parity and padding.",
+        (
+            f"Use a volblocksize of a whole row of data: {human.bytes_(size)}.",
+            run(
+                "zfs", "create", "-V", "SIZE", "-o", f"volblocksize={size}", *operands(f"{row.pool}/NEW"),
+                note="then copy the data; the block size is fixed",
+            ),
+        ),
+        (
+            Value("takes", "space of a block", takes, "bytes"),
+            Value("share", "data share of a block", share, "ratio", below=least),
+            Value("row", "data of a row", whole_row, "bytes"),
+        ),
+    )  # fmt: skip
 
 
 def _power(size: int) -> int:
