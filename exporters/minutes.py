@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from sdstop.analysis.disks.drives import whole_names
+from sdstop.analysis.disks.recent_activity import whole_names
 from sdstop.analysis.load_course import LoadCourse, LoadOf, LoadSample
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.block.readings import BlockDevice

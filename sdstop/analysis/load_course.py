@@ -11,7 +11,7 @@ from itertools import takewhile
 
 from msgspec import Struct
 
-from sdstop.analysis.disks.drives import DiskTotals, totals, whole_names
+from sdstop.analysis.disks.recent_activity import DiskTotals, totals, whole_names
 from sdstop.analysis.latest import latest_rows
 from sdstop.collectors.network.readings import Interface, InterfaceActivity
 from sdstop.core.guard import Part

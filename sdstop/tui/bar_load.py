@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from sdstop.analysis.disks.drives import DiskTotals
+from sdstop.analysis.disks.recent_activity import DiskTotals
 from sdstop.analysis.load_course import LoadMetric, LoadOf, LoadSample
 from sdstop.core.format import number
 from sdstop.core.minute import MINUTE, Minute, MinuteLoad, Spread

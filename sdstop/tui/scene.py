@@ -8,9 +8,11 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from sdstop.analysis.disks.drives import DriveState, array_states, drives, totals
+from sdstop.analysis.disks.array_states import array_states
+from sdstop.analysis.disks.drives import DriveState, drives
 from sdstop.analysis.disks.fold_queues import queue_courses
 from sdstop.analysis.disks.likeness import device_folds
+from sdstop.analysis.disks.recent_activity import totals
 from sdstop.analysis.latest import latest_rows
 from sdstop.analysis.load_course import LoadCourse, LoadMetric
 from sdstop.analysis.path import data_path

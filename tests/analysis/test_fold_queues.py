@@ -6,9 +6,9 @@ from statistics import fmean
 
 import pytest
 
-from sdstop.analysis.disks.drives import moments
 from sdstop.analysis.disks.fold_queues import queue_courses
 from sdstop.analysis.disks.likeness import DeviceFold, device_folds, unfolded
+from sdstop.analysis.disks.recent_activity import moments
 from sdstop.core.history import Window
 from tests.nodes.block import Load, Node, disk_name, raid10
 

@@ -7,7 +7,7 @@ from typing import cast
 
 from msgspec import Struct, field
 
-from sdstop.analysis.disks.drives import PAST
+from sdstop.analysis.disks.recent_activity import PAST
 from sdstop.analysis.latest import past_rows, rows_of_all_runs
 from sdstop.collectors.aoe.readings import AoeExport, AoeTarget, payload, pieces
 from sdstop.collectors.network.readings import Interface

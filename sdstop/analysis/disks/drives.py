@@ -1,11 +1,11 @@
-"""Block devices and arrays, joined across families, with their recent history."""
+"""Block devices, joined across families, with the worst finding about each."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import repeat
 from operator import attrgetter, is_
-from typing import Any, cast
+from typing import cast
 
 from msgspec import Struct
 
@@ -13,22 +13,16 @@ from sdstop.analysis.disks.presence import gone
 from sdstop.analysis.latest import latest_rows
 from sdstop.collectors.block.readings import BlockDevice
 from sdstop.collectors.devicemapper.dmtable import volume
-from sdstop.collectors.md.readings import Array, Member
+from sdstop.collectors.md.readings import Member
 from sdstop.collectors.zfs.readings import Vdev
-from sdstop.core.averages import median
-from sdstop.core.columns import Columns, value_of, values_at
+from sdstop.core.columns import value_of, values_at
 from sdstop.core.expression import expression
 from sdstop.core.finding import Finding, Severity, worst_by_subject, worst_of
-from sdstop.core.format import natural
-from sdstop.core.history import Moment, Window
+from sdstop.core.history import Window
 from sdstop.core.model import Rows
 from sdstop.readings.disk import DiskActivity
-from sdstop.readings.rebuild import Rebuild
 
-PAST = 60
-"""Length of the recent history in seconds."""
-
-_STACKED = frozenset(
+STACKED = frozenset(
     {"partition", "md", "dm", "loop", "ram", "zram", "nvme_path", "bcache", "zvol", "drbd", "floppy", "rom", "virtual"}
 )
 """Kinds whose I/O is counted again in another device, or is not disk I/O; excluded from totals."""
@@ -100,13 +94,6 @@ _SUSPECT = "errors!"
 """Word for a member that the rule on arrays names."""
 
 
-class PeerMedians(Struct, frozen=True):
-    """Medians over the members of an array: queue in requests, wait in seconds; None if unknown."""
-
-    queue: float | None
-    wait: float | None
-
-
 USABLE = frozenset({"ONLINE", "AVAIL", "INUSE"})
 """Healthy states of pool devices."""
 
@@ -158,7 +145,7 @@ class DriveState(Struct, frozen=True):
     @property
     def whole(self) -> bool:
         """Whether totals include its I/O: the device is not a partition, and not stacked on another device."""
-        return self.kind not in _STACKED
+        return self.kind not in STACKED
 
 
 def figures_by_drive(drives: Sequence[DriveState], *fields: str) -> list[list[float | None]]:
@@ -269,166 +256,3 @@ def shown(drive: DriveState) -> bool:
         used = drive.device is not None and bool(drive.device.backing_file)
         return used or (drive.figure("completed_per_second") or 0.0) > 0
     return True
-
-
-def moments(window: Window) -> list[Moment[DiskActivity]]:
-    """Return the runs whose rates are in the window."""
-    return window.moments(DiskActivity)
-
-
-def _queue(moment: Moment[DiskActivity], name: str) -> float | None:
-    """Return a device's queue in a run, cached with that run."""
-    known: dict[str, float | None] = moment.memo.setdefault("queue", {})
-    if name not in known:
-        known[name] = value_of(cast("Rows", moment.rows), name, "queue")
-    return known[name]
-
-
-def queues(window: Window, name: str) -> list[tuple[float, float, float | None]]:
-    """Return (ends, seconds, queue) of a device for each run in the window."""
-    return [(moment.started, moment.seconds or 0.0, _queue(moment, name)) for moment in moments(window)]
-
-
-def queue_extent(window: Window, group: str, names: Sequence[str]) -> tuple[float, float]:
-    """Return the largest and the mean queue of these devices over the window; `group` names the set."""
-    most, total, count = 0.0, 0.0, 0
-    for moment in moments(window):
-        known: dict[str, tuple[float, float, int]] = moment.memo.setdefault("queue extents", {})
-        extent = known.get(group)
-        if extent is None:
-            found = [queue for queue in _queues_of(moment, names) if queue is not None]
-            extent = known[group] = max(found, default=0.0), sum(found), len(found)
-        most = max(most, extent[0])
-        total += extent[1]
-        count += extent[2]
-    return most, total / count if count else 0.0
-
-
-def _queues_of(moment: Moment[DiskActivity], names: Sequence[str]) -> Sequence[float | None]:
-    """Return the queues of devices in a run; those of many are picked at once, and not kept one by one."""
-    rows = cast("Rows", moment.rows)
-    pick = rows.pick(tuple(names)) if isinstance(rows, Columns) else None
-    return [_queue(moment, name) for name in names] if pick is None else pick(cast("Columns", rows).column("queue"))
-
-
-class DiskTotals(Struct, frozen=True):
-    """Combined activity of all disks, per second; `read_wait` and `write_wait` are in seconds, None if unknown."""
-
-    read_bytes: float
-    write_bytes: float
-    reads: float
-    writes: float
-    read_wait: float | None = None
-    write_wait: float | None = None
-
-
-def totals(window: Window) -> list[tuple[float, float, DiskTotals]]:
-    """Return (ends, seconds, totals) for each run in the window, without devices built on others."""
-    names = whole_names(window)
-    found = []
-    for moment in moments(window):
-        known = moment.memo.get("totals of disks")
-        if known is None:
-            known = moment.memo["totals of disks"] = _total(cast("Rows", moment.rows), names)
-        found.append((moment.started, moment.seconds or 0.0, known))
-    return found
-
-
-def whole_names(window: Window) -> tuple[str, ...]:
-    """Return the names of the devices whose I/O totals include."""
-    return window.once("names of whole disks", lambda: _whole_names(window))
-
-
-def _whole_names(window: Window) -> tuple[str, ...]:
-    """Return the names, which are kept with a run of their kinds as long as rates are of the same devices."""
-    devices, _ = latest_rows(window, BlockDevice)
-    rates = cast("Rows", latest_rows(window, DiskActivity)[0])
-    index = rates.index if isinstance(rates, Columns) else None
-
-    run = window.now.run_of(BlockDevice)
-    known: tuple[Any, tuple[str, ...]] = (None, ()) if run is None else run.memo.get("names of whole disks", (None, ()))
-    if index is None or known[0] is not index:
-        known = index, tuple([name for name in map(str, rates) if kind_of(name, devices.get(name)) not in _STACKED])
-        if run is not None:
-            run.memo["names of whole disks"] = known
-    return known[1]
-
-
-def _total(rows: Rows, names: tuple[str, ...]) -> DiskTotals:
-    fields = (
-        "read_bytes_per_second", "write_bytes_per_second", "reads_per_second", "writes_per_second", "read_wait",
-        "write_wait",
-    )  # fmt: skip
-    pick = rows.pick(names) if isinstance(rows, Columns) else None
-    if isinstance(rows, Columns) and pick is not None:
-        figures: Sequence[Sequence[Any]] = [pick(rows.column(field)) for field in fields]
-    else:
-        figures = values_at(rows, [name for name in names if name in rows], *fields)
-    read_bytes, write_bytes, reads, writes, read_waits, write_waits = figures
-    return DiskTotals(
-        sum(read_bytes), sum(write_bytes), sum(reads), sum(writes),
-        _mean_wait(reads, read_waits), _mean_wait(writes, write_waits),
-    )  # fmt: skip
-
-
-def _mean_wait(rates: Sequence[float], waits: Sequence[float | None]) -> float | None:
-    """Return the mean wait of all requests in seconds, from requests and wait of each disk; None without any."""
-    waited = [
-        (requests, wait) for requests, wait in zip(rates, waits, strict=True) if requests > 0 and wait is not None
-    ]
-    requests = sum(each for each, _ in waited)
-    return sum(each * wait for each, wait in waited) / requests if requests else None
-
-
-class ArrayState(Struct, frozen=True):
-    """An array with its members in slot order, their medians, and its rebuild."""
-
-    array: Array
-    drive: DriveState | None
-    members: tuple[tuple[Member, DriveState], ...]
-    peers: PeerMedians
-    rebuilds: tuple[Rebuild, ...]
-    severity: Severity | None
-    convoy: Severity | None
-
-
-def array_states(window: Window, findings: Sequence[Finding]) -> list[ArrayState]:
-    """Return the arrays, by name; `findings` are those active at the window's end."""
-    return window.once("array groups", lambda: _groups(window, findings))
-
-
-def _groups(window: Window, findings: Sequence[Finding]) -> list[ArrayState]:
-    known = drives(window, findings)
-    arrays, _ = latest_rows(window, Array)
-    members: dict[str, list[Member]] = {}
-    for member in latest_rows(window, Member)[0].values():
-        members.setdefault(member.array, []).append(member)
-    rebuilds, _ = latest_rows(window, Rebuild)
-    convoys = {f.subject: f.severity for f in findings if f.rule == "stripe-convoy"}
-    worst = worst_by_subject(findings)
-    found = []
-    for array in sorted(arrays.values(), key=lambda a: natural(a.array)):
-        listed = sorted(
-            members.get(array.array, ()),
-            key=lambda m: (m.slot is None, m.slot if m.slot is not None else 0, natural(m.device)),
-        )
-        own = tuple((m, known[m.device]) for m in listed)
-        slotted = [d for m, d in own if m.slot is not None]
-        peers = PeerMedians(*map(_middle, figures_by_drive(slotted, "queue", "wait")))
-        found.append(
-            ArrayState(
-                array,
-                known.get(array.array),
-                own,
-                peers,
-                tuple(r for r in rebuilds.values() if r.kind == "md" and r.array == array.array),
-                worst.get(array.array),
-                convoys.get(array.array),
-            )
-        )
-    return found
-
-
-def _middle(figures: Sequence[float | None]) -> float | None:
-    values = [figure for figure in figures if figure is not None]
-    return median(values) if len(values) >= 2 else None

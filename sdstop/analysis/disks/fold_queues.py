@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import chain, islice
 from typing import cast
 
-from sdstop.analysis.disks.drives import moments
 from sdstop.analysis.disks.likeness import DeviceFold
+from sdstop.analysis.disks.recent_activity import moments
 from sdstop.core.columns import values_at
 from sdstop.core.history import Window
 from sdstop.core.model import Rows

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sdstop.analysis.disks.drives import DriveState, array_states, drives, figures_by_drive, shown
+from sdstop.analysis.disks.array_states import array_states
+from sdstop.analysis.disks.drives import DriveState, drives, figures_by_drive, shown
 from sdstop.analysis.space.pool_tree import pool_trees
 from sdstop.core.averages import median
 from sdstop.core.finding import Finding, Severity, worst_of

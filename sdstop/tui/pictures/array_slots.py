@@ -8,7 +8,8 @@ from msgspec import Struct
 from rich.cells import cell_len
 from rich.style import Style
 
-from sdstop.analysis.disks.drives import GONE, ArrayState, array_states
+from sdstop.analysis.disks.array_states import ArrayState, array_states
+from sdstop.analysis.disks.drives import GONE
 from sdstop.analysis.rebuilds.rebuilding import RebuildAnalysis, rebuild_analyses
 from sdstop.collectors.devicemapper.raid_volumes import ALIVE, STALE
 from sdstop.collectors.devicemapper.volume_readings import MappedRaidState

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from sdstop.analysis.disks.drives import PAST, moments
+from sdstop.analysis.disks.recent_activity import PAST, moments
 from sdstop.analysis.members.group_columns import layout_of
 from sdstop.analysis.members.peer_samples import GroupColumns
 from sdstop.core.averages import median

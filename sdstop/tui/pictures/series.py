@@ -7,8 +7,8 @@ from typing import cast
 
 from msgspec import Struct
 
-from sdstop.analysis.disks.drives import moments, totals
 from sdstop.analysis.disks.likeness import DeviceFold
+from sdstop.analysis.disks.recent_activity import moments, totals
 from sdstop.analysis.latest import past_rows
 from sdstop.collectors.network.readings import InterfaceActivity
 from sdstop.core.columns import values_at

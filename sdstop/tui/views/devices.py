@@ -9,7 +9,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from sdstop.analysis.disks.drives import PAST, ArrayState, DriveState, moments, queues
+from sdstop.analysis.disks.array_states import ArrayState
+from sdstop.analysis.disks.drives import DriveState
+from sdstop.analysis.disks.recent_activity import PAST, moments, queues
 from sdstop.collectors.block.readings import BlockDevice
 from sdstop.collectors.md.readings import Member
 from sdstop.core.finding import Severity

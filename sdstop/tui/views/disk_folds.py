@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from msgspec.structs import asdict, replace
 
-from sdstop.analysis.disks.drives import PAST, DriveState, moments
+from sdstop.analysis.disks.drives import DriveState
 from sdstop.analysis.disks.fold_queues import queue_courses
 from sdstop.analysis.disks.likeness import DeviceFold, device_folds
+from sdstop.analysis.disks.recent_activity import PAST, moments
 from sdstop.core.model import Rows
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.devices import DeviceRow, row

@@ -10,7 +10,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 from textual.app import ComposeResult
 
-from sdstop.analysis.disks.drives import USABLE, ArrayState, DriveState, array_states, queue_extent, shown
+from sdstop.analysis.disks.array_states import ArrayState, array_states
+from sdstop.analysis.disks.drives import USABLE, DriveState, shown
+from sdstop.analysis.disks.recent_activity import queue_extent
 from sdstop.analysis.space.pool_tree import PoolTree, VdevNode, pool_trees
 from sdstop.analysis.thing_parts import thing_of
 from sdstop.collectors.block.readings import BlockDevice

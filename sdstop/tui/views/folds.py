@@ -10,9 +10,9 @@ from typing import Any
 from msgspec import Struct
 from rich.cells import cell_len
 
-from sdstop.analysis.disks.drives import PAST, moments
 from sdstop.analysis.disks.fold_queues import queue_courses
 from sdstop.analysis.disks.likeness import DeviceFigures, DeviceFold
+from sdstop.analysis.disks.recent_activity import PAST, moments
 from sdstop.core.finding import Severity
 from sdstop.core.format import NONE, share_of_time
 from sdstop.tui.facts import FactSubject

@@ -8,7 +8,7 @@ from rich.style import Style
 
 from sdstop.analysis.aoe.jumbo import aligned_mtus
 from sdstop.analysis.aoe.request_sizes import LENGTH, Framing, SizeBin, SizeHistogram, binned
-from sdstop.analysis.disks.drives import PAST
+from sdstop.analysis.disks.recent_activity import PAST
 from sdstop.core.format import bytes_, duration, number, percent
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cache_row import CacheRow

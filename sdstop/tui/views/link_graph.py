@@ -7,7 +7,7 @@ from collections.abc import Callable
 from msgspec import Struct
 from rich.segment import Segment
 
-from sdstop.analysis.disks.drives import PAST
+from sdstop.analysis.disks.recent_activity import PAST
 from sdstop.analysis.latest import past_rows
 from sdstop.collectors.network.readings import Interface, InterfaceActivity
 from sdstop.core.format import duration, number, tenths, whole

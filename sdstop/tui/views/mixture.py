@@ -8,7 +8,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from sdstop.analysis.caches.state import RequestSplit, split
-from sdstop.analysis.disks.drives import PAST
+from sdstop.analysis.disks.recent_activity import PAST
 from sdstop.analysis.latest import past_rows
 from sdstop.core.format import bytes_, number, percent
 from sdstop.readings.cache import Cache, CacheActivity
