@@ -11,8 +11,8 @@ from sdstop.core.timeline import WORTH_PACKING, Timeline
 
 MANY = 256
 """Pieces of a frame from which they are worth buffers."""
-WAIT = 20.0
-"""Seconds after which they move: what changes earlier stays an object, and so does the work of the first frames."""
+WAIT = 3.0
+"""Seconds after which they move: the first frames are shown, and objects that follow find room in place of pieces."""
 EVERY = 30.0
 """Seconds after which pieces made of buffers are let go."""
 
