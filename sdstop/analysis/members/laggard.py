@@ -99,7 +99,7 @@ def slowest(
         for found in _outliers(rows, excess, limits, fewest):
             if found.same_size and found.steady and _is_proven(seconds, found, limits):
                 return found.wait
-            compared = whole and found.same_mix and len(rows[-1].disks) >= FEWEST
+            compared = whole and found.same_mix and len(rows[-1].names) >= FEWEST
             if compared and _is_slow(seconds, rows, found, limits, rotational=rotational, lasting=lasting):
                 return found.wait
     return None
@@ -340,8 +340,12 @@ def _outlier(
     if waits[disk] < times * middle or waits[disk] < middle + excess:
         return None
 
+    every: list[Mapping[str, StripeMember]] = []
+
     def of(name: str, value: Callable[[StripeMember], float]) -> float:
-        return median(value(row.disks[name]) for row in rows if name in row.disks)
+        if not every:
+            every.extend([row.disks() for row in rows])
+        return median(value(disks[name]) for disks in every if name in disks)
 
     def others(value: Callable[[StripeMember], float]) -> float:
         return median(of(other, value) for other in peers)

@@ -92,7 +92,7 @@ class SecondWaits:
     order. It is kept with its second, which it must therefore not refer to: it would be garbage that is in a cycle.
     """
 
-    __slots__ = ("_disks", "_middle", "longest", "members", "names", "places", "requests", "shortest", "waits")
+    __slots__ = ("_middle", "longest", "members", "names", "places", "requests", "shortest", "waits")
 
     def __init__(
         self,
@@ -106,17 +106,13 @@ class SecondWaits:
         self.requests, self.members, self.places = requests, members, places
         self.names, self.waits = names, waits
         self.shortest, self.longest = min(waits, default=0.0), max(waits, default=0.0)
-        self._disks: Mapping[str, StripeMember] | None = None
         self._middle: float | None = None
 
-    @property
     def disks(self) -> Mapping[str, StripeMember]:
-        """The members by name, made when they are asked for: few groups have an outlier."""
-        if self._disks is None:
-            members = self.members.each()
-            kept = members if self.places is None else [members[place] for place in self.places]
-            self._disks = dict(zip(self.names, kept, strict=True))
-        return self._disks
+        """Return the members by name, made at each call: few groups have an outlier, and they are large."""
+        members = self.members.each()
+        kept = members if self.places is None else [members[place] for place in self.places]
+        return dict(zip(self.names, kept, strict=True))
 
     @property
     def padded(self) -> Sequence[float]:

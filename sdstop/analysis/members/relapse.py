@@ -108,8 +108,9 @@ def _of(second: Second, limits: StripeLimits, *, rotational: bool) -> Far:
     if len(row.names) < 2 or row.longest < limits.slow_far * row.middle:
         return _NONE
     waits = dict(zip(row.names, row.waits, strict=True))
-    rates = {name: requests_of(member) for name, member in row.disks.items()}
-    services = {name: member.busy / rates[name] for name, member in row.disks.items()}
+    disks = row.disks()
+    rates = {name: requests_of(member) for name, member in disks.items()}
+    services = {name: member.busy / rates[name] for name, member in disks.items()}
     excess = limits.slow_excess if rotational else limits.slow_excess_flash
     found: dict[str, tuple[float, float]] = {}
     for name in sorted(waits, key=lambda name: -waits[name])[:_TRIED]:
