@@ -13,7 +13,7 @@ from sdstop.core.evidence import Cite, Evidence, readable
 from sdstop.core.excerpt import EXCERPT, beginning, json_excerpt, text_excerpt
 from sdstop.core.families import Providers
 from sdstop.core.model import Reading, Rows
-from sdstop.core.snapshot import LARGE, Run, Snapshot, age, is_derived, replaced, settle
+from sdstop.core.snapshot import GROUPED, LARGE, Run, Snapshot, age, is_derived, replaced, settle
 from sdstop.core.topology import Topologies, Topology
 
 R = TypeVar("R", bound=Reading)
@@ -127,7 +127,11 @@ class Window(Struct, frozen=True, eq=False):
                 found.setdefault(getattr(row, field), []).append(row)
             return found
 
-        return self.of_run(family, ("where", family, field), grouped).get(value, ())
+        groups: dict[Hashable, dict[Hashable, list[R]]] = self.of_run(family, GROUPED, dict)
+        known = groups.get((family, field))
+        if known is None:
+            known = groups[family, field] = grouped()
+        return known.get(value, ())
 
     def moments(self, family: type[R]) -> list[Moment[R]]:
         """Return the family's distinct runs in this window, oldest first.

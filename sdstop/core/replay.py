@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import chain, dropwhile, takewhile
-from typing import Any
+from typing import Any, cast
 
 from msgspec.structs import replace
 
@@ -22,7 +22,9 @@ from sdstop.core.families import in_use
 from sdstop.core.format import safe
 from sdstop.core.guard import Guard, Part
 from sdstop.core.host import Absent, Denied, Failed, Malformed, TimedOut
+from sdstop.core.known import Known
 from sdstop.core.model import Reading, Rows, key_of
+from sdstop.core.shared_rows import share
 from sdstop.core.snapshot import Run, Snapshot, derived, snapshot
 
 _STILL = 5.0
@@ -166,6 +168,8 @@ class Replay:
             defects = before.defects
             tables = before.tables
             base = {f: tables[f] for f in in_use(collector.families) if f in tables} if tables else {}
+            if len(base) == len(tables):
+                base = cast("dict[type[Reading], Rows]", tables)
         elif noted and mark.duration is None and _may_hang_here(collector, frame):
             outcome, reason, keys, defects, base = Outcome.TIMEOUT, _RUNNING, frozenset(), (), {}
         else:
@@ -186,7 +190,7 @@ class Replay:
             before = None
         last = before if before is None or before.ok else before.last
         seconds = None
-        made: dict[type[Reading], Rows] = dict(base)
+        made = base
         # In an overlong run the time at which counters were read is unknown: no rates from it or to it.
         late = any(r is not None and (r.duration or 0) > collector.deadline for r in (mark, last))
         if outcome is Outcome.OK and last is not None and not late and mark.started > last.started:
@@ -194,6 +198,7 @@ class Replay:
             for derivation in collector.derives:
                 earlier = last.tables.get(derivation.source)
                 if earlier is not None:
+                    made = made if made is not base else dict(base)
                     made[derivation.target] = derived(derivation, earlier, base[derivation.source], seconds)
         taken = frame.taken - (frame.monotonic - mark.started)
         since, began = taken, mark.started
@@ -281,6 +286,10 @@ class Replay:
         for family, rows in tables.items():
             if family.numerous and family not in columns:
                 columns[family] = Columns.of(family, rows, self._like(collector, family))
+        if isinstance(self.host.state, Known):  # that of a live node, which keeps 90 s of runs
+            before = self._runs.get(collector.name)
+            for family, rows in tables.items():
+                share(rows, {} if before is None else before.tables.get(family, {}))
         return {**tables, **columns}
 
     def _like(self, collector: Collector, family: type[Reading]) -> Columns | None:

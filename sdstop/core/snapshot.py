@@ -23,6 +23,8 @@ _AGAIN = 8
 """Derived rows of such a table that are cached again: each takes a kilobyte; rules that read many keep figures."""
 REPLAYED = 512
 """The same of a capture, which is replayed in a moment: rules read each old row once, and packing costs more."""
+GROUPED = "grouped"
+"""Key of the groups of rows by a field among the results of a run; a run that is old has none."""
 
 
 class DerivedRows(Mapping[Hashable, Reading]):
@@ -240,6 +242,7 @@ def age(
 
     Return the tables with their packed forms; `before` is the value returned for the previous run.
     """
+    run.memo.pop(GROUPED, None)
     tables = cast("dict[type[Reading], Rows]", run.tables)
     done: list[tuple[Rows, Columns]] = []
     for family, rows in tables.items():

@@ -29,6 +29,7 @@ from sdstop.core.lookback import Lookback
 from sdstop.core.model import Reading, Source
 from sdstop.core.rule import Limits, Rule, Threshold
 from sdstop.core.session import Session
+from sdstop.core.snapshot import GROUPED
 from sdstop.core.timeline import Timeline
 from tests.core.meters import Meter, Reader, Speed, collector, frame, session
 
@@ -77,6 +78,15 @@ def test_brief_results_are_dropped_when_sixteen_snapshots_are_newer() -> None:
     known = [moment.brief("a").get("k") for moment in moments]
     assert known == [None] * 18 + [39]
     assert moments[-1].started == 19.0
+
+
+def test_rows_of_old_runs_are_grouped_again_when_that_is_asked() -> None:
+    given = session()
+    for n in range(1, 9):
+        window = given.feed(frame(n, n)).window
+        assert [row.name for row in window.where(Meter, "count", n)] == ["a"]
+        assert window.where(Meter, "count", -1) == ()
+    assert [GROUPED in moment.memo for moment in window_of(given).moments(Meter)] == [False] * 6 + [True] * 2
 
 
 class Spare(Meter, frozen=True):
