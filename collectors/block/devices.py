@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from sdstop.collectors.block.attributes import attribute_bytes, hardware, kind_of, place, queue_settings
@@ -88,9 +88,53 @@ def _partition(host: Host, disk: str, entry: str, udev: UdevDatabase) -> BlockDe
     )
 
 
+_EVENTS = "/sys/kernel/uevent_seqnum"
+"""Number of the kernel's last event, of any subsystem."""
+_RESTING = "attributes of block devices"
+_WITHOUT_DISK = expression(r"(?:loop|ram|zram|fd|sr)\d+")
+"""Devices whose states and write protection are not read again without an event: nodes have hundreds of them."""
+_STATED = expression(r"sd[a-z]+|nvme\d+n\d+")
+"""Disks whose state the kernel exposes."""
+
+
+def _rests(host: Host) -> bool:
+    """Return whether a live node was asked for all attributes lately, and has had no event since."""
+    known = "\n".join([host.maybe(_EVENTS) or "", *host.names(BLOCK), host.maybe(PARTITIONS) or ""])
+    if host.rests(_RESTING, known):
+        return True
+    host.rest(_RESTING, QUIET, known)
+    return False
+
+
+def _silent(host: Host, wholes: Sequence[str]) -> Iterable[Reading]:
+    """Read again what changes without an event: states of disks (SCSI's error handling), and write protection.
+
+    blockdev --setro sends none, and neither does a SCSI disk that is taken offline. The rows of a live node are made
+    from all evidence, of which this is the part that may have changed.
+    """
+    for entry in wholes:
+        if _WITHOUT_DISK.fullmatch(entry) is None:
+            read_only = host.number(f"{BLOCK}/{entry}/ro")
+            state = host.maybe(f"{BLOCK}/{entry}/device/state") if _STATED.fullmatch(entry) is not None else None
+            yield BlockDevice(device_name(entry), kind_of(entry, ()), state=state or None, read_only=read_only)
+    known = frozenset(wholes)
+    for line in (host.maybe(PARTITIONS) or "").splitlines()[2:]:
+        name = line.split()[-1] if line.strip() else ""
+        disk = _PARTITION.fullmatch(name)
+        if disk is not None and name not in known and (parent := disk["disk"] or disk["digit"]) in known:
+            host.maybe(f"{BLOCK}/{parent}/{name}/ro")
+
+
+_PARTITION = expression(r"(?:(?P<digit>\S*\d)p|(?P<disk>\S*\D))\d+")
+"""Name of a partition: a `p` follows the name of a disk that ends with a digit."""
+
+
 def read(host: Host) -> Iterable[Reading]:
     """Yield every whole device and its partitions, with a BlockLink to each underlying device."""
     entries = host.entries(BLOCK)
+    if _rests(host):
+        yield from _silent(host, entries)
+        return
     udev = UdevDatabase(host)
     for entry in entries:
         names = host.names(f"{BLOCK}/{entry}")
@@ -127,6 +171,7 @@ BLOCKDEV = Collector(
         Need(f"list:{BLOCK}/*", "partitions, kind of device, devices below it (slaves)"),
         Need(f"link:{BLOCK}/*", "location of a device: PCI path, SCSI address, driver"),
         *(Need(f"{BLOCK}/*/{name}", why, filled=_FILLED.get(name, False)) for name, why in _ATTRIBUTES.items()),
+        Need(_EVENTS, "whether the kernel has reported an event, so that devices are read again"),
         Need(f"{BLOCK}/nvme*/device/model", "model of an NVMe disk, by which similar ones are compared", filled=True),
         Need("list:/run/udev", "whether udev runs"),
         Need(f"{UDEV}/b*", "stable names: by-path, by-id, WWN, serial number", redact=kept_names),
@@ -135,5 +180,4 @@ BLOCKDEV = Collector(
     SLOW,
     deadline=30.0,
     fingerprint=fingerprint,
-    quiet=QUIET,
 )

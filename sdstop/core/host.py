@@ -234,6 +234,9 @@ class Host(ABC):
         """
         del what, seconds, of
 
+    def rouse(self) -> None:  # noqa: B027  # only live nodes remember what rests
+        """End all suspensions, as everything is to be read again; no effect on hosts backed by evidence."""
+
     def recorded(self, program: str) -> list[str]:
         """Return the recorded commands (argv joined) of `program`; a live node has none."""
         del program

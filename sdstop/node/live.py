@@ -237,6 +237,10 @@ class LiveHost(Host):
                 self._left_resting = len(self._resting)
             self._resting[what] = self._clock() + seconds, of
 
+    def rouse(self) -> None:
+        """End all suspensions."""
+        self._resting = {}
+
     def close(self) -> None:
         """Kill all running commands without waiting."""
         self._runner.close()

@@ -114,6 +114,7 @@ class Scheduler:
         wall: Callable[[], float] = time.time,
     ) -> None:
         """Start with the first round due; the node does not rest until `rest` has a number of seconds."""
+        self._host = host
         self._changes = ChangeFilter()
         self.runners = [
             CollectorRunner(collector, host, self._finish, clock, wall, self._changes.is_known)
@@ -197,6 +198,7 @@ class Scheduler:
 
     def rescan(self) -> None:
         """Run every collector now, or again after its current run, which may have read before this request."""
+        self._host.rouse()
         now, listed = self._clock(), Listed()
         for runner in self.runners:
             self._want(runner, now, listed, due=True)

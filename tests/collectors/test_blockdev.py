@@ -13,8 +13,11 @@ from sdstop.collectors.block.devices import BLOCKDEV, fingerprint
 from sdstop.collectors.block.readings import BlockDevice, BlockLink
 from sdstop.collectors.block.udev import answered_names, parse_names
 from sdstop.core.evidence import Evidence, Outcome
-from sdstop.core.evidence_host import EvidenceHost
+from sdstop.core.evidence_host import TREE, EvidenceHost
 from sdstop.core.host import Absent, TimedOut
+from sdstop.core.replay import Replay
+from sdstop.sampler.runner import sample
+from tests.nodes.resting import RestingHost
 
 PCI = "../devices/pci0000:00/0000:00:02.0/0000:3b:00.0"
 SAS = f"{PCI}/host2/port-2:0/end_device-2:0/target2:0:0/2:0:0:0"
@@ -322,6 +325,65 @@ def test_the_fingerprint_follows_whole_devices_and_their_sizes() -> None:
     marks = [fingerprint(EvidenceHost.of(files)) for files in (SDA, {**SDA, **disk("sdb", "8:16")}, empty, sized, {})]
     assert len(set(marks)) == len(marks)
     assert fingerprint(EvidenceHost.of(sized)) == fingerprint(EvidenceHost.of(dict(sized)))
+
+
+EVENTS = "/sys/kernel/uevent_seqnum"
+PARTITIONS = "major minor  #blocks  name\n\n   8        0    1048576 sda\n   8        1       1024 sda1\n"
+
+
+def resting(files: Mapping[str, str]) -> RestingHost:
+    host = RestingHost()
+    host.apply([Evidence(key, data=text.encode()) for key, text in files.items()])
+    return host
+
+
+def asked(host: RestingHost) -> set[str]:
+    host.touched = set()
+    list(BLOCKDEV.read(host))
+    return set(host.touched) - {TREE}
+
+
+def test_without_an_event_only_states_and_write_protection_are_read_again() -> None:
+    part = {"/sys/block/sda/sda1/partition": "1\n", "/sys/block/sda/sda1/ro": "0\n"}
+    others = {**disk("nvme0n1", "259:0"), **disk("md0", "9:0"), **disk("loop3", "7:3"), **disk("zram0", "252:0")}
+    nvme = {"/sys/block/nvme0n1/device/state": "live\n"}
+    host = resting({**SDA, **part, **others, **nvme, EVENTS: "812\n", "/proc/partitions": PARTITIONS})
+    assert "/sys/block/sda/queue/scheduler" in asked(host)
+    assert asked(host) == {
+        "list:/sys/block", "/proc/partitions", EVENTS, "/sys/block/sda/ro", "/sys/block/sda/device/state",
+        "/sys/block/sda/sda1/ro", "/sys/block/nvme0n1/ro", "/sys/block/nvme0n1/device/state", "/sys/block/md0/ro",
+    }  # fmt: skip
+    for change in (
+        {EVENTS: "813\n"},
+        {"/proc/partitions": PARTITIONS.replace("1048576", "2097152")},
+        disk("sdb", "8:16"),
+    ):
+        host.apply([Evidence(key, data=text.encode()) for key, text in change.items()])
+        assert "/sys/block/sda/queue/scheduler" in asked(host)
+        assert "/sys/block/sda/queue/scheduler" not in asked(host)
+
+
+def test_what_changes_without_an_event_is_in_the_rows_of_the_next_run() -> None:
+    host, replay = resting({**SDA, EVENTS: "812\n", "/proc/partitions": PARTITIONS}), Replay((BLOCKDEV,))
+    replay.feed(sample(host, (BLOCKDEV,), 1, 0.0, 0.0))
+    changes = {"/sys/block/sda/ro": b"1\n", "/sys/block/sda/device/state": b"offline\n"}
+    host.apply([Evidence(key, data=data) for key, data in changes.items()])
+    row = replay.feed(sample(host, (BLOCKDEV,), 2, 60.0, 60.0)).get(BlockDevice, "sda")
+    assert row is not None
+    assert (row.read_only, row.state, row.model, row.scheduler) == (1, "offline", "SPINNER 4000", "mq-deadline")
+
+
+@pytest.mark.parametrize(
+    ("name", "disk"),
+    [("sda1", "sda"), ("nvme0n1p2", "nvme0n1"), ("mmcblk0p1", "mmcblk0"), ("md127p3", "md127"), ("sda", None),
+     ("nvme0n1", None), ("dm-0", None)],
+)  # fmt: skip
+def test_the_disk_of_a_partition_by_its_name(name: str, disk: str | None) -> None:
+    host = resting({f"/sys/block/{each}/ro": "0" for each in ("sda", "nvme0n1", "mmcblk0", "md127", "dm-0")})
+    listed = f"major minor  #blocks  name\n\n   8        0    1048576 {name}\n"
+    host.apply([Evidence("/proc/partitions", data=listed.encode())])
+    asked(host)
+    assert (f"/sys/block/{disk}/{name}/ro" in asked(host)) is (disk is not None)
 
 
 def test_sources_of_fields() -> None:

@@ -424,6 +424,20 @@ class TestRounds:
         table.step(after=0.1)
         assert {item.key: item.data for frame in table.frames for item in frame[2]}["/x"] == b"2"
 
+    def test_a_rescan_queries_what_rests(self, rounds: Callable[..., Table]) -> None:
+        class Roused(Hanging):
+            roused = 0
+
+            def rouse(self) -> None:
+                self.roused += 1
+
+        host = Roused({"/mark": "1"})
+        table = rounds([collector("a", ONCE)], host)
+        table.rounds.look()
+        assert host.roused == 0
+        table.rounds.rescan()
+        assert host.roused == 1
+
     def test_fingerprints_of_one_round_list_a_folder_once(self, rounds: Callable[..., Table]) -> None:
         """Seven sources look for new disks in /sys/block: with a thousand of them that is seven times two thousand."""
         asked: list[str] = []
