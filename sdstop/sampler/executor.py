@@ -6,6 +6,7 @@ import math
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 
 from msgspec import Struct
@@ -19,6 +20,48 @@ STALLED = 0.05
 """Seconds without CPU time after which a task counts as waiting, wherever it waits."""
 GREEDY = 0.1
 """Seconds of CPU time after which queued tasks no longer wait for the current one."""
+
+
+IN_TURN = 2
+"""Urgent tasks in a row, after which another one that is queued gets its turn."""
+
+
+class _Orders:
+    """Queue of tasks in two lines: of each IN_TURN + 1 tasks, one is not urgent if there are both. Any thread uses it.
+
+    On a node without CPU to spare all sources together take far longer than an interval. In one line, disks would be
+    read once in half a minute there.
+    """
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._queued: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._urgent: deque[Callable[[], None]] = deque()
+        self._others: deque[Callable[[], None]] = deque()
+        self._row = 0
+        """Urgent tasks that were taken in a row."""
+
+    def put(self, order: Callable[[], None], *, urgent: bool) -> None:
+        """Add a task at the end of its line."""
+        (self._urgent if urgent else self._others).append(order)
+        self._queued.put(None)
+
+    def empty(self) -> bool:
+        """Return whether no task is queued."""
+        return self._queued.empty()
+
+    def get(self) -> Callable[[], None]:
+        """Wait for a task, and return it."""
+        self._queued.get()  # one for each task
+        while True:  # another thread may empty a line after a look at the other one
+            lines = [self._urgent, self._others]
+            for line in reversed(lines) if self._row >= IN_TURN else lines:
+                try:
+                    order = line.popleft()
+                except IndexError:
+                    continue
+                self._row = self._row + 1 if line is self._urgent else 0
+                return order
 
 
 class _Worker(Struct, eq=False):
@@ -58,13 +101,13 @@ class SerialExecutor:
         """Start without a thread; `blocked` returns whether the thread with a number sleeps in the kernel."""
         self._clock = clock
         self._blocked = blocked
-        self._orders: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._orders = _Orders()
         self._worker: _Worker | None = None
         self._state = _TaskState(-math.inf, 0.0, 0.0, 0.0)
 
-    def put(self, order: Callable[[], None]) -> None:
-        """Queue a task; it starts with the next `step` at the latest."""
-        self._orders.put(order)
+    def put(self, order: Callable[[], None], *, urgent: bool = False) -> None:
+        """Queue a task, an urgent one before most others; it starts with the next `step` at the latest."""
+        self._orders.put(order, urgent=urgent)
 
     def idle(self) -> bool:
         """Return whether the queue is empty."""

@@ -254,7 +254,7 @@ class Scheduler:
     def _start(self, runner: CollectorRunner, now: float, listed: Listed, *, due: bool) -> None:
         runner.launch(now, listed, due=due)
         self._running[runner] = None
-        self._executor.put(runner.execute)
+        self._executor.put(runner.execute, urgent=runner.collector.stirs is not None)
 
     def _overdue(self, now: float) -> list[CollectorRunner]:
         """Return the runners whose run is past its deadline. Of eighty, a watch runs two."""

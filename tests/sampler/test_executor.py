@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 import time
@@ -10,7 +11,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from sdstop.node.threads import blocked
-from sdstop.sampler.executor import BLINK, GREEDY, STALLED, SerialExecutor
+from sdstop.sampler.executor import BLINK, GREEDY, STALLED, SerialExecutor, _Orders
 
 LONG = 10.0
 
@@ -25,7 +26,7 @@ class Node:
         self.ran: list[tuple[str, int]] = []
         self.released = threading.Event()
 
-    def put(self, name: str, *, hangs: bool = False) -> threading.Event:
+    def put(self, name: str, *, hangs: bool = False, urgent: bool = False) -> threading.Event:
         """Put a run; the event is set when it is over, or when it hangs."""
         reached = threading.Event()
 
@@ -37,7 +38,7 @@ class Node:
             if hangs:
                 assert self.released.wait(LONG)
 
-        self.executor.put(run)
+        self.executor.put(run, urgent=urgent)
         return reached
 
     def put_computing(self) -> Callable[[], Callable[[], float]]:
@@ -113,6 +114,35 @@ def test_nobody_behind_a_hung_run_waits_longer_than_a_blink(node: Node) -> None:
     assert last.wait(LONG)
     assert node.names == ["hung", "a", "b"]
     assert node.threads[0] not in node.threads[1:]
+
+
+def test_urgent_tasks_wait_for_one_other_task_at_most(node: Node) -> None:
+    others = [node.put(name) for name in "abcd"]
+    urgent = [node.put(name, urgent=True) for name in "UVWXYZ"]
+    node.executor.step()
+    assert all(each.wait(LONG) for each in (*others, *urgent))
+    node.rest()
+    assert "".join(node.names) == "UVaWXbYZcd"
+
+
+def test_no_task_is_lost_between_two_threads() -> None:
+    orders, taken, lock = _Orders(), list[int](), threading.Lock()
+
+    def take() -> None:
+        for _ in range(500):
+            number = orders.get()
+            with lock:
+                number()
+
+    threads = [threading.Thread(target=take, daemon=True) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for number in range(2000):
+        orders.put(functools.partial(taken.append, number), urgent=number % 3 == 0)
+    for thread in threads:
+        thread.join(LONG)
+    assert sorted(taken) == list(range(2000))
+    assert orders.empty()
 
 
 def test_many_that_hang_keep_one_thread_each_and_no_more(node: Node) -> None:

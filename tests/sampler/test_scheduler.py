@@ -62,8 +62,9 @@ class Clock:
 class Held(SerialExecutor):
     """No threads: what is put there is carried out when told, at the time of a clock."""
 
-    def put(self, order: Callable[[], None]) -> None:
+    def put(self, order: Callable[[], None], *, urgent: bool = False) -> None:
         self.orders = [*getattr(self, "orders", []), order]
+        self.urgent = {*getattr(self, "urgent", set()), *([order] if urgent else [])}
 
     def take(self, runner: CollectorRunner) -> None:
         self.orders.remove(runner.execute)
@@ -423,6 +424,16 @@ class TestRounds:
         assert table.launched() == set()
         table.step(after=0.1)
         assert {item.key: item.data for frame in table.frames for item in frame[2]}["/x"] == b"2"
+
+    def test_sources_that_notice_work_go_first(self, rounds: Callable[..., Table]) -> None:
+        disks = replace(collector("disks", LIVE), stirs=lambda *_: True)
+        table = rounds([collector("live", LIVE), disks, collector("slow", SLOW)])
+        table.step()
+        executor = table.rounds._executor
+        assert isinstance(executor, Held)
+        urgent = {runner.collector.name for runner in table.rounds.runners if runner.execute in executor.urgent}
+        assert urgent == {"disks"}
+        assert len(executor.orders) == 3
 
     def test_a_rescan_queries_what_rests(self, rounds: Callable[..., Table]) -> None:
         class Roused(Hanging):
