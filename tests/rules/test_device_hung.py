@@ -88,11 +88,19 @@ def test_frames_that_came_a_little_early_are_not_enough_to_clear_what_stood_all_
     assert said.reason == "collecting data: 9.9 of 10 s"
 
 
-def test_just_below_the_threshold_is_ruled_out_with_the_figure() -> None:
+@pytest.mark.parametrize(("seconds", "sign"), [(3, False), (4, True), (8, True)])
+def test_a_silence_below_the_threshold_is_a_sign_from_5_s_on(seconds: int, sign: bool) -> None:  # noqa: FBT001
     # The 500 of a hang equals what a working device has at 50: from here on it stands.
-    shown = [*frames(10, {"sdb": "works"}, start=40), *frames(8, {"sdb": "hangs"}, start=51)]
-    said = judged(shown).ruled_out("sdb")
-    assert "9.0s (sdb)" in said.summary
+    shown = [*frames(10, {"sdb": "works"}, start=40), *frames(seconds, {"sdb": "hangs"}, start=51)]
+    if sign:
+        said = judged(shown).unchecked("sdb")
+        assert (said.gap, said.reason) == (Gap.SIGNS, f"no completion for {seconds + 1}.0s: hung after 10 s")
+    else:
+        assert "4.0s (sdb)" in judged(shown).ruled_out("sdb").summary
+
+
+def test_a_rotating_disk_that_was_idle_may_spin_up_and_shows_no_sign() -> None:
+    judged([*frames(20, {"sda": "idle"}), *frames(8, {"sda": "hangs"}, start=21)]).ruled_out("sda")
 
 
 def test_the_time_counts_from_the_last_completion() -> None:
@@ -115,7 +123,7 @@ def test_what_works_or_rests_does_not_hang(does: str) -> None:
 
 def test_one_long_request_is_none_until_the_threshold() -> None:
     shown = [*frames(20, {"sdb": "idle"}), *frames(8, {"sdb": "hangs"}, start=21)]
-    judged(shown).ruled_out("sdb")
+    assert judged(shown).unchecked("sdb").gap is Gap.SIGNS
 
 
 def test_a_flush_that_completes_is_an_answer() -> None:
@@ -170,10 +178,31 @@ def test_a_stacked_device_without_sysfs_is_no_more_certain(name: str) -> None:
     assert finding.impact.endswith("; the underlying devices are unknown.")
 
 
-@pytest.mark.parametrize("name", ["loop0", "sr0"])
 @pytest.mark.parametrize("block", [BLOCK, {}])
-def test_loop_and_rom_are_left_alone(name: str, block: Files) -> None:
-    assert judged(frames(20, {name: "hangs"}, block=block)).unchecked(name).calm
+def test_a_drive_for_media_is_left_alone(block: Files) -> None:
+    assert judged(frames(70, {"sr0": "hangs"}, block=block)).unchecked("sr0").calm
+
+
+@pytest.mark.parametrize("block", [BLOCK, {}])
+def test_a_loop_device_waits_for_a_file_that_may_be_flushed(block: Files) -> None:
+    short = judged(frames(59, {"loop0": "hangs", "sda": "works"}, block=block)).unchecked("loop0")
+    assert (short.calm, short.reason) == (True, "waits for its file, which may be flushed")
+    finding = judged(frames(60, {"loop0": "hangs", "sda": "works"}, block=block)).finding("loop0")
+    assert (finding.severity, finding.title) == (Severity.WARNING, "STACK HUNG: 3 requests waiting")
+    assert finding.impact == "Tasks that use the data wait for the file behind the device."
+    assert "losetup -l /dev/loop0" in str(finding.steps)
+    judged(frames(4, {"loop0": "hangs", "sda": "works"}, block=block)).unchecked("")
+
+
+def test_a_loop_device_is_no_cause_if_a_disk_hangs() -> None:
+    said = judged(frames(70, {"loop0": "hangs", "sdb": "hangs"}))
+    assert [each.subject for each in said.all if isinstance(each, Finding)] == ["sdb"]
+    assert said.unchecked("loop0").reason == "waits for sdb, which hangs"
+
+
+def test_a_single_request_of_a_loop_device_may_be_a_stale_count() -> None:
+    shown = [(float(t), {**BLOCK, "/proc/diskstats": row("loop0", 500, 1, 1000 * t)}) for t in range(80)]
+    assert judged(shown).unchecked("loop0").calm
 
 
 @pytest.mark.parametrize(

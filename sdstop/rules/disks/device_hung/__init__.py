@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from sdstop.collectors.block.readings import BlockDevice
 from sdstop.core import format as human
@@ -31,14 +32,14 @@ from sdstop.readings.disk import Disk
 from sdstop.readings.service import Service
 from sdstop.rules.disks.device_hung.one_way import OneWay, one_way
 from sdstop.rules.disks.device_hung.printed import printed
-from sdstop.rules.disks.device_hung.stall import NEVER, Stall, completions, exempt, is_exempt, stalls
+from sdstop.rules.disks.device_hung.stall import NEVER, Stall, completions, exempt, is_exempt, is_loop, stalls
 from sdstop.rules.disks.device_hung.surroundings import STACKED, Surroundings, keeps_stale_counts
 
 _ID = "device-hung"
 _GRACE = 0.5
 """Tolerance in seconds for the window: samples arrive slightly early or late."""
 
-_COUNTED = frozenset({"partition", "md", "dm", "drbd", "bcache", *NEVER})
+_COUNTED = frozenset({"partition", "md", "dm", "drbd", "bcache", "loop", *NEVER})
 """Kinds whose requests the kernel counts regardless of queue/iostats (bio-based), or that are not judged."""
 _NAMES_SHOWN = 12
 """Maximum number of names of things built on a device."""
@@ -50,13 +51,19 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         yield from printed(window, limits)
         return
     silent = {s.device: s for s in stalls(window, moments)}
+    loops = {name for name in silent if is_loop(window, name)}
     hung = {
-        name: s for name, s in silent.items() if s.seconds >= limits["seconds"] and s.readings >= limits["readings"]
-    }
+        name: s
+        for name, s in silent.items()
+        if s.seconds >= limits["file" if name in loops else "seconds"] and s.readings >= limits["readings"]
+        and (name not in loops or s.in_flight > 1)
+    }  # fmt: skip
     node = Surroundings(window, silent)
     waiting_for = dict[str, str]()
+    disks = sorted(hung.keys() - loops)
     for name in sorted(hung):
         leaves = [device for device in window.topology.devices(name)[1:] if device in hung]
+        leaves = leaves or (disks if name in loops else [])
         if leaves:
             waiting_for[name] = leaves[0]
         else:
@@ -76,28 +83,56 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if _stand(moments, device):
             uncounted.add(device)
     yield from unchecked(sorted(uncounted), "I/O accounting is off (queue/iostats = 0)")
+    yield from _verdicts_on_others(window, limits, moments, silent, node, {*hung, *halted, *uncounted})
+
+
+def _verdicts_on_others(
+    window: Window, limits: Limits, moments: Sequence[Moment[Disk]], silent: Mapping[str, Stall], node: Surroundings,
+    judged: AbstractSet[str],
+) -> Iterator[Verdict]:  # fmt: skip
+    """Yield the verdicts on devices that complete requests, or have not completed any for too short a time."""
     span = moments[-1].started - moments[0].started
     short = limits["seconds"] - span
     if short > _GRACE or (short > 0 and any(s.whole for s in silent.values())):
         seen = f"{math.floor(span * 10) / 10:g} of {limits['seconds']:g} s"
-        late = {s.device for s in one_way(window, moments, SIGN)}
-        stale = keeps_stale_counts(node.kernel)  # a single request may be a count that stayed
-        late |= {name for name, s in silent.items() if s.seconds >= SIGN and (s.in_flight > 1 or not stale)}
-        still = sorted(name for name in late if not is_exempt(window, name))
         yield Unchecked(f"collecting data: {seen}", gap=Gap.EARLY)
+        late = {s.device for s in one_way(window, moments, SIGN)} | _signs(silent.values(), node)
+        still = sorted(name for name in late if not is_exempt(window, name) and not is_loop(window, name))
         yield from unchecked(still, f"no completion in {seen}", gap=Gap.SIGNS)
-    else:
-        rows = moments[-1].rows
-        waiting = [str(name) for name, count in zip(rows, values_of(rows, "in_flight"), strict=True) if count]
-        alien = exempt(window, waiting)
-        yield from unchecked(
-            sorted(alien), "partition, whose disk is judged, or device that waits for a file", calm=True
-        )
-        early = {name for name, s in silent.items() if s.seconds >= limits["seconds"]} - hung.keys()
-        yield from unchecked(sorted(early), f"collecting data: needs {limits['readings']:g} samples", gap=Gap.SIGNS)
-        rest = hung.keys() | halted.keys() | uncounted | alien | early
-        good = [str(name) for name in moments[-1].rows if name not in rest]
-        yield from passed(good, _good([silence for name, silence in silent.items() if name not in rest]))
+        return
+    rows = moments[-1].rows
+    waiting = [str(name) for name, count in zip(rows, values_of(rows, "in_flight"), strict=True) if count]
+    alien = exempt(window, waiting)
+    yield from unchecked(sorted(alien), _ALIEN, calm=True)
+    files = {name for name in silent if name not in judged and is_loop(window, name)}
+    waiting_files = sorted(name for name in files if silent[name].seconds >= limits["seconds"])
+    yield from unchecked(waiting_files, "waits for its file, which may be flushed", calm=True)
+    early = {name for name, s in silent.items() if s.seconds >= limits["seconds"]} - judged - files
+    yield from unchecked(sorted(early), f"collecting data: needs {limits['readings']:g} samples", gap=Gap.SIGNS)
+    lasts = [s for s in silent.values() if s.device not in {*judged, *alien, *files, *early} and _is_new(window, s)]
+    signs = _signs(lasts, node)
+    longest = human.duration(max((s.seconds for s in lasts if s.device in signs), default=0.0))
+    yield from unchecked(
+        sorted(signs), f"no completion for {longest}: hung after {limits['seconds']:g} s", gap=Gap.SIGNS
+    )
+    rest = {*judged, *alien, *waiting_files, *early, *signs}
+    good = [str(name) for name in rows if name not in rest]
+    yield from passed(good, _good([silence for name, silence in silent.items() if name not in rest]))
+
+
+_ALIEN = "partition, whose disk is judged, or memory or drive, which cannot hang"
+
+
+def _signs(silent: Iterable[Stall], node: Surroundings) -> set[str]:
+    """Return the devices that may hang, but for less time than is needed; a single request may be a stale count."""
+    stale = keeps_stale_counts(node.kernel)
+    return {s.device for s in silent if s.seconds >= SIGN and (s.in_flight > 1 or not stale)}
+
+
+def _is_new(window: Window, silence: Stall) -> bool:
+    """Return whether a silence is unusual: a rotating disk that was idle may be spinning up."""
+    device = window.get(BlockDevice, silence.device)
+    return silence.worked or device is None or not device.rotational
 
 
 def _unaccounted(window: Window) -> list[str]:
@@ -134,7 +169,8 @@ def _hung(window: Window, silence: Stall, limits: Limits, hung: Container[str], 
     thing = window.topology.named(Naming.DEV, name)
     above, users = _above(window.topology, thing, hung)
     linked = name in node.stacked
-    stacked = linked or STACKED.fullmatch(name) is not None
+    of_file = is_loop(window, name)
+    stacked = linked or of_file or STACKED.fullmatch(name) is not None
     waking = not silence.worked and silence.seconds < limits["timeout"] and device is not None and device.rotational
     kind = device.kind if device is not None else ""
     waiting, kernel = node.waiting(silence), node.kernel
@@ -146,6 +182,8 @@ def _hung(window: Window, silence: Stall, limits: Limits, hung: Container[str], 
         impact = f"Blocked: {human.listed(above)}."
     elif lost:
         impact = f"{_blocked(waiting.tasks)}; the kernel may count one for an idle device."
+    elif of_file:
+        impact = "Tasks that use the data wait for the file behind the device."
     elif stacked and not linked:
         impact = "Tasks that use the data wait; the underlying devices are unknown."
     elif stacked:
@@ -181,7 +219,10 @@ def _hung(window: Window, silence: Stall, limits: Limits, hung: Container[str], 
             *(window.cite(r) for r in (window.get(Disk, upper) for upper in above[:3]) if r is not None),
         ),
         advice=window.topology.latest(
-            "advice on a hung device", name, (kind, stacked), lambda: tuple(_advice(name, kind, stacked=stacked))
+            "advice on a hung device",
+            name,
+            (kind, stacked),
+            lambda: tuple(_advice(name, kind, stacked=stacked and not of_file)),
         ),
         refuted_by=f"a completed read or write of {name} in /proc/diskstats"
         + (", or a stale count: it stays at 1 with no blocked task" if stacked or lost else ""),
@@ -273,6 +314,7 @@ DEVICE_HUNG = Rule(
         Threshold("seconds", 10.0, "time without a completion", "seconds"),
         Threshold("readings", 3.0, "samples that must show it"),
         Threshold("timeout", 30.0, "time for an idle disk to spin up", "seconds"),
+        Threshold("file", 60.0, "time without a completion of a loop device, whose file may be flushed", "seconds"),
     ),
     explains=(
         _ID,

@@ -15,9 +15,10 @@ from sdstop.core.history import Moment, Window
 from sdstop.readings.disk import Disk
 
 _MEMO = "stretches without a completion"
-NEVER = frozenset({"loop", "rom", "ram", "zram", "floppy"})
-"""Kinds that wait for something external (a file, a person) or for nothing."""
-_NAMES = expression(r"(loop|ram|zram|sr|fd)\d")
+NEVER = frozenset({"rom", "ram", "zram", "floppy"})
+"""Kinds that wait for a person, or for nothing."""
+_NAMES = expression(r"(ram|zram|sr|fd)\d")
+_LOOP = "loop"
 _PARTITION = expression(r"(.*\d)p\d+|(.*\D)\d+")
 
 
@@ -113,6 +114,12 @@ def completions(row: Disk) -> tuple[int, int, int, int]:
     return row.reads, row.writes, row.discards or 0, row.flushes or 0
 
 
+def is_loop(window: Window, name: str) -> bool:
+    """Return whether a device is a file, on a file system that may be of another node."""
+    device = window.get(BlockDevice, name)
+    return device.kind == _LOOP if device is not None else name.startswith(_LOOP)
+
+
 def exempt(window: Window, names: Iterable[str]) -> set[str]:
     """Return those of the devices that cannot hang by themselves."""
     rows = window.rows(BlockDevice)
@@ -121,7 +128,7 @@ def exempt(window: Window, names: Iterable[str]) -> set[str]:
 
 
 def is_exempt(window: Window, name: str) -> bool:
-    """Return whether a device cannot hang by itself: loop and similar kinds, and partitions, whose disk is checked."""
+    """Return whether a device cannot hang by itself: memory, a drive, or a partition, whose disk is checked."""
     device = window.get(BlockDevice, name)
     if device is None:
         return _NAMES.match(name) is not None or window.get(Disk, _disk_of(name)) is not None
