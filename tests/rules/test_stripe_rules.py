@@ -8,7 +8,7 @@ import pytest
 
 from sdstop.collectors.system.processes import PROCESSES
 from sdstop.core.evidence import Origin
-from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked
+from sdstop.core.finding import Finding, Gap, RuledOut, Severity, Unchecked
 from sdstop.core.session import Session
 from sdstop.rules.arrays.stripe_convoy import STRIPE_CONVOY
 from tests.arrays import NVME_FLASH, ArraySpec, Bursts, Clones, Level, Random, Rebuild, member_name
@@ -330,3 +330,58 @@ def test_the_simulated_rebuild_is_silent() -> None:
     judgement = judged(simulated(spec, 1)).head().judgement
     assert said(judgement) == set()
     assert unchecked(judgement).keys() == IDS
+
+
+# --- members that lag --------------------------------------------------------------------------------------
+
+
+def test_a_member_that_takes_twice_as_long_for_a_minute_lags() -> None:
+    session = judged(made(SIXTEEN, one_slow(2.0), seconds=70))
+    found = finding(session)
+    assert (found.rule, found.severity, found.subject) == ("slow-stripe-member", Severity.INFO, f"md0/{member_name(5)}")
+    assert found.title == "MEMBER LAGS: 2x its slowest peer"
+    assert found.cause == "Requests take 20.0 ms, 10.0 ms on its slowest peer, at an equal share."
+    assert found.impact == "The array can only become as fast as this member."
+
+
+@pytest.mark.parametrize(("busy", "severity"), [(0.94, Severity.WARNING), (0.88, Severity.INFO)])
+def test_a_member_that_is_full_while_its_peers_have_room_is_a_warning(busy: float, severity: Severity) -> None:
+    def load(member: int, second: int) -> Load:
+        return Load(wait=20.0, busy=busy) if member == 5 else Load(busy=0.5)
+
+    found = finding(judged(made(SIXTEEN, load, seconds=70)))
+    assert found.severity is severity
+    assert ("it limits the array" in found.impact) is (severity is Severity.WARNING)
+
+
+@pytest.mark.parametrize("load", [one_slow(1.3), one_slow(2.0, share=1.3), steady], ids=["little", "busier", "even"])
+def test_a_little_longer_or_for_more_requests_is_no_lag(load: Second) -> None:
+    assert not judged(made(SIXTEEN, load, seconds=70)).head().judgement.findings
+
+
+def test_a_minute_is_needed() -> None:
+    assert said(judged(made(SIXTEEN, one_slow(2.0), seconds=40)).head().judgement) == set()
+
+
+def test_a_disk_of_another_model_is_no_fault() -> None:
+    models = {}
+    for number in range(16):
+        folder = f"/sys/block/{member_name(number)}"
+        models[f"{folder}/device/model"] = "OLD\n" if number == 5 else "NEW\n"
+        models[f"link:{folder}/device"] = f"../../../0:0:{number}:0"
+    judgement = judged(made(SIXTEEN, one_slow(2.0), seconds=70, files=models)).head().judgement
+    assert said(judgement) == set()
+    passed = [each.summary for each in judgement.ruled_out if each.rule == "slow-stripe-member"]
+    assert passed == [f"2 times the wait of its slowest peer; {member_name(5)} is one of another model"]
+
+
+@pytest.mark.parametrize(("times", "gap"), [(6.5, Gap.SIGNS), (4.0, Gap.EARLY)])
+def test_a_member_that_is_far_slower_in_the_last_ten_seconds_is_a_sign(times: float, gap: Gap) -> None:
+    def load(member: int, second: int) -> Load:
+        slow = times if member == 5 and second > 60 else 1.0
+        return Load(reads=10.0, writes=10.0, wait=8.0 * slow, busy=min(1.0, 0.12 * slow))
+
+    judgement = judged(made(SIXTEEN, load, seconds=70)).head().judgement
+    (found,) = [each for each in judgement.unchecked if each.rule == "slow-stripe-member"]
+    assert found.gap is gap
+    assert found.reason.endswith(f"{member_name(5)} slower than its peers lately")

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from sdstop.analysis.disks.standstill import Standstill
 from sdstop.analysis.members.column import Second
+from sdstop.analysis.members.lag import Lag
 from sdstop.analysis.members.laggard import Wait
 from sdstop.analysis.members.neighbour import Neighbour
 from sdstop.analysis.members.peer_samples import Columns, GroupColumns
@@ -62,7 +63,9 @@ class JudgedGroup(Struct, frozen=True):
     slow: tuple[Laggard, ...] = ()
     slow_unchecked: str = ""
     sign: str = ""
-    """Member that waits far longer than its peers in each of the samples, which are too few to judge by."""
+    """Member that waits far longer than its peers in each of the last samples, which are too few to judge by."""
+    lag: Lag | None = None
+    """Member that takes somewhat longer than its peers over a minute, if none is slow."""
 
     @property
     def rows(self) -> tuple[Reading, ...]:

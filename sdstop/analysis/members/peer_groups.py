@@ -17,6 +17,7 @@ from sdstop.analysis.members.evenness import is_even
 from sdstop.analysis.members.group_columns import device_of, is_rotational, layout_of
 from sdstop.analysis.members.inferred import inferred
 from sdstop.analysis.members.judged_group import JudgedGroup, Laggard
+from sdstop.analysis.members.lag import Lag, lag
 from sdstop.analysis.members.laggard import Wait, slowest
 from sdstop.analysis.members.peer_samples import (
     BLOCKS,
@@ -211,15 +212,15 @@ def _of_pattern(
         sign = "" if even else _lags(seconds, limits)
         seen = f"collecting data: {count} of {fewest:g} samples of every member"
         return replace(no(seen), slow=early, sign=sign)
-    none: tuple[Sequence[Second], tuple[Laggard, ...], str] = seconds, (), ""
-    longer, slow, lately = none if even else slow_members(window, judged, seconds, limits, early)
+    none: tuple[Sequence[Second], tuple[Laggard, ...], str, str] = seconds, (), "", ""
+    longer, slow, lately, sign = none if even else slow_members(window, judged, seconds, limits, early)
     verdict = None
     if judged.kind in _SPREAD:
         wait = slow[0].wait if slow else None
         # Unknown media use the stricter flash thresholds to avoid false alarms.
         verdict = stripe.pattern(seconds, wait, rotational=rotational, parity=judged.parity, limits=limits)
     forget(window, layout, len(longer) if slow else len(moments))
-    judged = replace(judged, seconds=seconds, verdict=verdict, slow=slow, slow_unchecked=lately)
+    judged = replace(judged, seconds=seconds, verdict=verdict, slow=slow, slow_unchecked=lately, sign=sign)
     if not slow and (silent := silent_member(layout, moments)):
         reason = f"{silent} completes nothing, so its queue cannot be measured"
         return replace(no(reason), seconds=(), verdict=None)
@@ -267,6 +268,7 @@ def _of_minutes(window: Window, judged: JudgedGroup, limits: StripeLimits, actio
     edges = marks(window)
     blocks: tuple[Second, ...] = ()
     waits: tuple[Wait, ...] = ()
+    behind: Lag | None = None
     known = {laggard.member for laggard in judged.slow}
     more: list[Laggard] = []
     if edges:
@@ -274,8 +276,11 @@ def _of_minutes(window: Window, judged: JudgedGroup, limits: StripeLimits, actio
         found = window.once(("minutes", id(limits)), lambda: _minutes(edges, limits))
         if key not in found:
             blocks = blocks_of(window, judged.layout)
-            found[key] = blocks, tuple(_slow_over_minutes(judged, blocks, limits, action, known))
-        blocks, waits = found[key]
+            waits = tuple(_slow_over_minutes(judged, blocks, limits, action, known))
+            compared = judged.striped and not waits and not known and action is None
+            behind = lag(blocks, rotational=judged.rotational is True) if compared else None
+            found[key] = blocks, waits, behind
+        blocks, waits, behind = found[key]
     elif judged.group is not None and window.rows(Service):
         blocks = services_of(window, judged.layout, _by_device(judged.group))
         blocks = blocks if len(blocks) >= FEWEST_BLOCKS else ()
@@ -297,7 +302,7 @@ def _of_minutes(window: Window, judged: JudgedGroup, limits: StripeLimits, actio
     elif not more and not judged.slow and judged.group is not None and action is None:
         more = _relapsing(window, judged, limits)
     if not more:
-        return judged
+        return replace(judged, lag=behind) if behind is not None and not judged.slow else judged
     kept = tuple(laggard for laggard in judged.slow if laggard.member not in {each.member for each in more})
     verdict = judged.verdict
     if verdict is not None and verdict.kind is StripePattern.UNCLEAR:
@@ -305,8 +310,8 @@ def _of_minutes(window: Window, judged: JudgedGroup, limits: StripeLimits, actio
     return replace(judged, slow=(*kept, *more), verdict=verdict)
 
 
-_Minutes = dict[Hashable, tuple[tuple[Second, ...], tuple[Wait, ...]]]
-"""Blocks of a group, and the members that are slow in them."""
+_Minutes = dict[Hashable, tuple[tuple[Second, ...], tuple[Wait, ...], Lag | None]]
+"""Blocks of a group, the members that are slow in them, and without any one that lags."""
 
 
 def _minutes(edges: Sequence[Moment[Disk]], limits: StripeLimits) -> _Minutes:

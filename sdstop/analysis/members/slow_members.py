@@ -22,6 +22,8 @@ STAYS = 30.0
 
 The more its work on each request exceeds its peers', the fewer seconds suffice; a crowd does not lengthen that work.
 """
+SIGNS = 16.0
+"""Seconds needed of a member whose work on each request is so long that its first SECONDS are a sign: 6 times."""
 SUDDEN = 5
 """Samples in which an extremely slow member is known."""
 CRITICAL = 3.0
@@ -38,15 +40,16 @@ FEWEST_PASTED = 3
 
 def slow_members(
     window: Window, judged: JudgedGroup, seconds: tuple[Second, ...], limits: StripeLimits, early: tuple[Laggard, ...]
-) -> tuple[Sequence[Second], tuple[Laggard, ...], str]:
+) -> tuple[Sequence[Second], tuple[Laggard, ...], str, str]:
     """Return the members that are slow in the last seconds and were for long enough, with these longer samples.
 
-    `early` are extremely slow, and named without more. The last string is the reason why it is too early to judge a
-    member that is slow only lately, else empty.
+    `early` are extremely slow, and named without more. The last strings are the reason why it is too early to judge a
+    member that is slow only lately, and this member if its work on each request is so much longer that it is a sign of
+    the fault; else empty.
     """
     now = _slowest(judged, seconds, limits)
     if not now:
-        return seconds, early, ""
+        return seconds, early, "", ""
     longest = seconds_of(judged.layout, recent(window, STAYS, limits.seconds))
     found: list[Laggard] = []
     needs: list[float] = []
@@ -58,8 +61,10 @@ def slow_members(
         needs.append(needed)
     known = {laggard.member for laggard in found}
     found.extend(laggard for laggard in early if laggard.member not in known)
-    lately = "" if found else f"collecting data: needs {needs[0]:g} s; {now[0].disk} slower than its peers lately"
-    return longest, tuple(found), lately
+    if found:
+        return longest, tuple(found), "", ""
+    lately = f"collecting data: needs {needs[0]:g} s; {now[0].disk} slower than its peers lately"
+    return longest, (), lately, now[0].disk if needs[0] <= SIGNS else ""
 
 
 def _needed(judged: JudgedGroup, seconds: Sequence[Second], wait: Wait, limits: StripeLimits) -> float:

@@ -1,4 +1,4 @@
-"""Stripe members that are far slower than their peers at an equal share of I/O."""
+"""Stripe members that are slower than their peers at an equal share of I/O: far slower, or somewhat all the time."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from sdstop.core.history import Window
 from sdstop.core.rule import Covers, Limits, Rule
 from sdstop.readings.disk import DiskActivity
 from sdstop.readings.service import Service
+from sdstop.rules.arrays.slow_stripe_member.behind import lagging
 
 _EQUAL = StripeLimits().equal_ios
 
@@ -42,11 +43,13 @@ def verdicts(window: Window, groups: Sequence[JudgedGroup], limits: Limits) -> I
             for laggard in judged.slow:
                 yield _slow(window, judged, laggard, limits)
         elif judged.slow_unchecked:
-            why = f"{judged.sign} waits far longer; " if judged.sign else ""
+            why = f"{judged.sign} waits far longer; " if judged.sign not in judged.slow_unchecked else ""
             calm = not judged.striped and not judged.sign
             yield from unchecked(subjects, f"{why}{judged.slow_unchecked}", calm=calm, gap=gap)
         elif members < FEWEST and not judged.mirrored:
             yield from unchecked(subjects, f"too few members ({members}) to identify a slow one", calm=True)
+        elif judged.lag is not None:
+            yield lagging(window, judged, judged.lag)
         else:
             yield from passed(subjects, _good(judged, limits))
 
@@ -204,7 +207,7 @@ def _evidence(window: Window, judged: JudgedGroup, laggard: Laggard) -> Iterator
 
 SLOW_STRIPE_MEMBER = Rule(
     "slow-stripe-member",
-    "stripe member far slower than its peers under an equal share of I/O",
+    "stripe member slower than its peers under an equal share of I/O: far, or a little for a minute",
     Severity.CRITICAL,
     _check,
     (DiskActivity,),
