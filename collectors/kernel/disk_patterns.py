@@ -133,6 +133,7 @@ PATTERNS = (
         LogPlace.ATA,
     ),
     pattern("reset failed, giving up", _ATA + r"reset failed, giving up", "device-gone", LogPlace.ATA),
+    pattern("limiting speed to", _ATA + r"limiting speed to (?:U?DMA|MWDMA|PIO)\S{1,20}", "link-slow", LogPlace.ATA),
     pattern("link speed to", _ATA + r"limiting SATA link speed to [\d.]{1,4} Gbps", "link-slow", LogPlace.ATA),
     pattern(": disable", _ATA + r"disabled?(?: device)?$", "device-gone", LogPlace.ATA),
     pattern(

@@ -125,7 +125,8 @@ KINDS: Mapping[str, MessageKind] = {
         oom_kill="out-of-memory kill", lockup="lockup", kernel_bug="kernel bug", machine_check="fatal machine check",
         memory_uncorrected="uncorrected memory error", overheating="critical temperature",
         superblock_error="superblock error", request_refused="oversized request",
-        swap_error="swap I/O error", cluster_fs_stopped="withdrawn cluster file system",
+        interrupt_lost="disabled interrupt", swap_error="swap I/O error",
+        cluster_fs_stopped="withdrawn cluster file system",
     ),
     **_kinds(
         LogEffect.DELAYED, Subject.NODE,
@@ -138,6 +139,7 @@ KINDS: Mapping[str, MessageKind] = {
         alloc_failure="failed page allocation", neighbors_full="full neighbor table",
         tcp_memory="lack of TCP memory|lacks of TCP memory",
         files_full="full table of open files|full tables of open files",
+        clients_refused="refusal of NFS clients|refusals of NFS clients",
         udev_stuck="stuck worker of udev|stuck workers of udev",
     ),
     **_kinds(

@@ -214,6 +214,13 @@ PATTERNS = (
         "clock-unstable",
         LogPlace.NODE,
     ),
+    pattern(
+        "too many open connections",
+        r"nfsd: too many open connections, consider increasing the (?:number of threads|max number of connections)",
+        "clients-refused",
+        LogPlace.NODE,
+    ),
+    pattern("Disabling IRQ", r"Disabling IRQ #\d{1,6}$", "interrupt-lost", LogPlace.NODE),
     pattern("file-max limit", r"VFS: file-max limit \d{1,20} reached", "files-full", LogPlace.NODE),
     pattern(
         "equest device [",

@@ -285,6 +285,12 @@ PATTERNS = (
         LogPlace.SERVER,
     ),
     pattern(
+        " stuck for ",
+        r"CIFS:? (?:VFS: )?(?:\\\\|//)(?P<dev>[\w.:%-]{1,253}) sends on sock [0-9a-fx]{1,18} stuck for \d{1,6} seconds",
+        "server-silent",
+        LogPlace.SERVER,
+    ),
+    pattern(
         "checker reports path is down",
         r"(?P<hidden>[\w.-]{1,128}): " + DEVICE + r" - \w{1,20} checker reports path is down",
         "path-failed",

@@ -553,6 +553,11 @@ memory-uncorrected node | Memory failure: 0x12: recovery action for dirty LRU pa
 alloc-failure node | kworker/0:1: page allocation failure: order:0, mode:0x20(GFP_ATOMIC), nodemask=(null)
 clock-unstable node | clocksource: timekeeping watchdog on CPU3: Marking clocksource 'tsc' as unstable because the skew
 files-full node | VFS: file-max limit 1024 reached
+clients-refused node | nfsd: too many open connections, consider increasing the number of threads
+clients-refused node | nfsd: too many open connections, consider increasing the max number of connections
+interrupt-lost node | Disabling IRQ #16
+link-slow ata7.00 | ata7.00: limiting speed to UDMA/33:PIO4
+server-silent fs1 | CIFS: VFS: \\\\fs1 sends on sock 000000006d3ea7a6 stuck for 15 seconds
 iommu-fault node | DMAR: [DMA Read] Request device [05:00.0] PASID ffffffff fault addr ff000000
 iommu-fault node | AMD-Vi: Event logged [IO_PAGE_FAULT device=05:00.0 domain=0x0012 address=0x0 flags=0x0020]
 controller-fault 0000:05:00.0 | nvme 0000:05:00.0: Refused to change power state, currently in D3
