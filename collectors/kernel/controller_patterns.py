@@ -46,8 +46,8 @@ PATTERNS = (
         LogPlace.CONTROLLER,
     ),
     pattern(
-        "controller is offline",
-        r"smartpqi (?P<dev>[0-9a-f]{4}:[0-9a-f:.]{7}): controller is offline",
+        "offline",
+        r"smartpqi (?P<dev>[0-9a-f]{4}:[0-9a-f:.]{7}): controller (?:is offline|offline: reason code)",
         "controller-fault",
         LogPlace.PCI,
     ),

@@ -125,7 +125,7 @@ KINDS: Mapping[str, MessageKind] = {
         oom_kill="out-of-memory kill", lockup="lockup", kernel_bug="kernel bug", machine_check="fatal machine check",
         memory_uncorrected="uncorrected memory error", overheating="critical temperature",
         superblock_error="superblock error", request_refused="oversized request",
-        interrupt_lost="disabled interrupt", swap_error="swap I/O error",
+        interrupt_lost="disabled interrupt", metadata_damaged="damaged metadata block", swap_error="swap I/O error",
         cluster_fs_stopped="withdrawn cluster file system",
     ),
     **_kinds(

@@ -170,7 +170,7 @@ PATTERNS = (
     ),
     pattern(
         "nit Hang",
-        r"\w{1,20} [0-9a-f:.]{12} (?P<also>[\w.@-]{1,15}): Detected Tx Unit Hang",
+        r"\w{1,20} [0-9a-f:.]{12} (?P<also>[\w.@-]{1,15}): Detected (?:Tx|Hardware) Unit Hang",
         "transmit-hang",
         LogPlace.NODE,
     ),
@@ -218,6 +218,12 @@ PATTERNS = (
         "too many open connections",
         r"nfsd: too many open connections, consider increasing the (?:number of threads|max number of connections)",
         "clients-refused",
+        LogPlace.NODE,
+    ),
+    pattern(
+        "check failed",
+        r"device-mapper: (?:btree: node_check failed|block manager: [\w ]{1,30} validator check failed for block \d)",
+        "metadata-damaged",
         LogPlace.NODE,
     ),
     pattern("Disabling IRQ", r"Disabling IRQ #\d{1,6}$", "interrupt-lost", LogPlace.NODE),

@@ -556,6 +556,11 @@ files-full node | VFS: file-max limit 1024 reached
 clients-refused node | nfsd: too many open connections, consider increasing the number of threads
 clients-refused node | nfsd: too many open connections, consider increasing the max number of connections
 interrupt-lost node | Disabling IRQ #16
+metadata-damaged node | device-mapper: btree: node_check failed: csum 1234 != wanted 5678
+metadata-damaged node | device-mapper: block manager: superblock validator check failed for block 0
+metadata-damaged node | device-mapper: block manager: btree_node validator check failed for block 12
+transmit-hang node | e1000e 0000:00:19.0 eno1: Detected Hardware Unit Hang:
+controller-fault 0000:5c:00.0 | smartpqi 0000:5c:00.0: controller offline: reason code 0x1 (No Reason Given)
 link-slow ata7.00 | ata7.00: limiting speed to UDMA/33:PIO4
 server-silent fs1 | CIFS: VFS: \\\\fs1 sends on sock 000000006d3ea7a6 stuck for 15 seconds
 iommu-fault node | DMAR: [DMA Read] Request device [05:00.0] PASID ffffffff fault addr ff000000
