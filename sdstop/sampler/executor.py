@@ -53,7 +53,7 @@ class _Orders:
     def get(self) -> Callable[[], None]:
         """Wait for a task, and return it."""
         self._queued.get()  # one for each task
-        while True:  # another thread may empty a line after a look at the other one
+        while True:  # another thread may take from a line that was not empty
             lines = [self._urgent, self._others]
             for line in reversed(lines) if self._row >= IN_TURN else lines:
                 try:
