@@ -44,8 +44,7 @@ def slow_members(
     """Return the members that are slow in the last seconds and were for long enough, with these longer samples.
 
     `early` are extremely slow, and named without more. The last strings are the reason why it is too early to judge a
-    member that is slow only lately, and this member if few seconds of its work on requests are a sign of the fault; else
-    empty.
+    member that is slow only lately, and this member if its work on requests is a sign already; else empty.
     """
     now = _slowest(judged, seconds, limits)
     if not now:
