@@ -119,6 +119,7 @@ SOURCES = (
     "platform.ipmi",
     "platform.ses",
     "filesystems.nfs",
+    "filesystems.nfsiostat",
 )
 """Modules that define collectors, one line each, in the order in which lists show their sources.
 

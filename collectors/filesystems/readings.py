@@ -282,6 +282,26 @@ class NfsRequests(Reading, frozen=True):
     )
 
 
+class NfsReport(Reading, frozen=True, kw_only=True):
+    """Reads or writes of an NFS mount in one report of nfsiostat: the mean since the mount, or that of an interval."""
+
+    family: ClassVar[str] = "nfs_report"
+    title: ClassVar[str] = "NFS mounts as nfsiostat shows them"
+    rows_of = (Source("{told}", " mounted on {point}:"), Source("{told}"))
+    things: ClassVar = {"mount": Identity(ThingKind.MOUNT, Naming.MOUNT, "{point}")}
+
+    point: Annotated[str, Label("Mount point", "Directory", names=Name.PATH)]
+    kind: Annotated[str, Label("Kind", "read or write", plain=True)]
+    since: Annotated[str, Label("Span", "mount: since the mount; interval: the last interval", plain=True)]
+    rate: Annotated[float, Metric("Rate", "Requests", "per_second", export=False)]
+    again: Annotated[int, Metric("Sent again", "Requests sent again", export=False)]
+    share: Annotated[float, Metric("Share", "Share of requests sent again", "ratio", export=False)]
+    answer: Annotated[float, Metric("Answered in", "Mean time from sending to the answer", "seconds", export=False)]
+    execution: Annotated[float, Metric("Took", "Mean time of a request", "seconds", export=False)]
+    size: Annotated[float, Metric("Size", "Mean size of a request", "bytes", export=False)]
+    told: Annotated[str, Fact("Evidence", "Key of the evidence", export=False, names=Name.EVIDENCE)]
+
+
 class FilesystemCheck(Reading, frozen=True, kw_only=True):
     """A check of a file system by e2fsck or xfs_repair, as its output shows it.
 

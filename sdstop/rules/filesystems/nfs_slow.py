@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from sdstop.collectors.filesystems.readings import NFS_KINDS, NfsMount, NfsRequests
+from sdstop.collectors.filesystems.readings import NFS_KINDS, NfsMount, NfsReport, NfsRequests
 from sdstop.collectors.network.peer_readings import StoragePeer
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, run
@@ -18,6 +18,7 @@ from sdstop.core.finding import SIGN, Finding, Gap, RuledOut, Severity, Unchecke
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Moment, Window
 from sdstop.core.rule import Covers, Limits, Rule, Threshold
+from sdstop.rules.filesystems.nfs_reports import slow as slow_reports
 
 AFTER = 20.0
 """Last seconds, which are compared; both halves must be slow, as they are not while a disk spins up once."""
@@ -99,6 +100,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield Unchecked(f"{human.plural(again, 'request')} sent again: see nfs-timeouts", mount.point, calm=True)
         else:
             yield _judged(window, mount, (moments, last), limits)
+    yield from slow_reports(window, limits)
 
 
 def _repeated(begin: Moment[NfsRequests], end: Moment[NfsRequests], point: str) -> int:
@@ -284,6 +286,7 @@ NFS_SLOW = Rule(
         Threshold("bad", 0.1, "time of a request that is a warning", "seconds"),
         Threshold("times", 5.0, "time as a multiple of the time before; for a warning twice this"),
     ),
+    instead=(NfsReport,),
     covers=(Covers(NfsMount),),
     many="answer slowly",
     view="network",

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from sdstop.collectors.filesystems.readings import NFS_KINDS, NfsMount, NfsRequests
+from sdstop.collectors.filesystems.readings import NFS_KINDS, NfsMount, NfsReport, NfsRequests
 from sdstop.core import format as human
 from sdstop.core.advice import run
 from sdstop.core.finding import Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
 from sdstop.core.rule import Covers, Limits, Rule, Threshold
+from sdstop.rules.filesystems.nfs_reports import timeouts
 
 
 class _Grown(Struct, frozen=True):
@@ -36,6 +37,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield RuledOut(mount.point, f"{said}, {grown.again} sent again")
         else:
             yield _finding(window, mount, grown, limits)
+    yield from timeouts(window, limits)
 
 
 def _grown(window: Window, point: str) -> _Grown | None:
@@ -104,6 +106,7 @@ NFS_TIMEOUTS = Rule(
         Threshold("again", 3.0, "requests sent again"),
         Threshold("share", 0.005, "share of requests sent again", "ratio"),
     ),
+    instead=(NfsReport,),
     covers=(Covers(NfsMount),),
     many="lack answers",
     view="network",
