@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from sdstop.analysis.network.nfs_reports import slow as slow_reports
 from sdstop.collectors.filesystems.readings import NFS_KINDS, NfsMount, NfsReport, NfsRequests
 from sdstop.collectors.network.peer_readings import StoragePeer
 from sdstop.core import format as human
@@ -18,7 +19,6 @@ from sdstop.core.finding import SIGN, Finding, Gap, RuledOut, Severity, Unchecke
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Moment, Window
 from sdstop.core.rule import Covers, Limits, Rule, Threshold
-from sdstop.rules.filesystems.nfs_reports import slow as slow_reports
 
 AFTER = 20.0
 """Last seconds, which are compared; both halves must be slow, as they are not while a disk spins up once."""

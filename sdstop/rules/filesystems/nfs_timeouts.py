@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from sdstop.analysis.network.nfs_reports import timeouts
 from sdstop.collectors.filesystems.readings import NFS_KINDS, NfsMount, NfsReport, NfsRequests
 from sdstop.core import format as human
 from sdstop.core.advice import run
@@ -13,7 +14,6 @@ from sdstop.core.finding import Finding, Gap, RuledOut, Severity, Unchecked, Val
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
 from sdstop.core.rule import Covers, Limits, Rule, Threshold
-from sdstop.rules.filesystems.nfs_reports import timeouts
 
 
 class _Grown(Struct, frozen=True):
