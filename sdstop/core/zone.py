@@ -25,6 +25,9 @@ _NAME = r"(?:[A-Z]{3,5}|<[+-]\d{2}(?:\d{2})?>)"
 _OFFSET = r"[+-]?\d{1,2}(?::\d{2}){0,2}"
 _DAY = r",(?:M\d{1,2}\.[1-5]\.[0-6]|J?\d{1,3})(?:/[+-]?\d{1,3}(?::\d{2}){0,2})?"
 _RULE = expression(rf"{_NAME}{_OFFSET}(?:{_NAME}(?:{_OFFSET})?{_DAY}{_DAY})?")
+_ZERO = frozenset({"UTC0", "GMT0"})
+_COUNTS = struct.Struct(">4s16x6L")
+"""Header of a zone file (RFC 9636, 3.1): magic; numbers of two kinds of indicators, leaps, changes, types, names."""
 _HEADER = b"TZif2" + bytes(15) + bytes(12) + (0).to_bytes(4, "big") + (1).to_bytes(4, "big") + (4).to_bytes(4, "big")
 _TYPE = bytes(6) + b"UTC\0"
 """A zone file with no change of the offset and one type, UTC; its last line decides."""
@@ -35,7 +38,7 @@ def zone(rule: str | None) -> tzinfo | None:
     """Return the zone of a rule; None for anything else, also for a rule with a name that is not a usual one."""
     if rule is None or not _RULE.fullmatch(rule):
         return None
-    if rule in {"UTC0", "GMT0"}:
+    if rule in _ZERO:
         return UTC
     from zoneinfo import ZoneInfo  # noqa: PLC0415  # most commands show no times
 
@@ -57,14 +60,16 @@ def rule_of(localtime: bytes, now: float) -> str | None:
 
     A zone whose next changes follow no rule has a fixed offset.
     """
-    from zoneinfo import ZoneInfo  # noqa: PLC0415  # most commands show no times
+    last = localtime.rstrip(b"\n").rpartition(b"\n")[2].decode("ascii", "replace")
+    if last in _ZERO and _has_no_changes(localtime):
+        return last
+    from zoneinfo import ZoneInfo  # noqa: PLC0415  # 0.5 MB, and most servers have UTC
 
     try:
         whole = ZoneInfo.from_file(io.BytesIO(localtime))
     except (ValueError, EOFError, LookupError, struct.error):
         return None
     offset = datetime.fromtimestamp(now, whole).utcoffset()
-    last = localtime.rstrip(b"\n").rpartition(b"\n")[2].decode("ascii", "replace")
     ruled = zone(last)
     if ruled is not None and datetime.fromtimestamp(now, ruled).utcoffset() == offset:
         return last
@@ -72,3 +77,14 @@ def rule_of(localtime: bytes, now: float) -> str | None:
     hours = f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}"
     rest = f"{abs(minutes) % 60:02}" if minutes % 60 else ""
     return f"<{hours}{rest}>{'+' if minutes < 0 else '-'}{hours[1:]}{f':{rest}' if rest else ''}"
+
+
+def _has_no_changes(localtime: bytes) -> bool:
+    """Return whether a zone file has no change of the offset before its last line holds, and no leap second."""
+    try:
+        _, utc, standard, leaps, changes, types, names = _COUNTS.unpack_from(localtime)
+        second = _COUNTS.size + 5 * changes + 6 * types + names + 8 * leaps + standard + utc
+        magic, _, _, leaps, changes, *_ = _COUNTS.unpack_from(localtime, second)
+    except struct.error:
+        return False
+    return bool(magic == b"TZif") and not leaps and not changes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -46,6 +47,19 @@ def test_damaged_zone_files_have_none(data: bytes) -> None:
     for start in (b"", b"TZif2" + bytes(15)):
         rule = rule_of(start + data, SUMMER)
         assert rule is None or zone(rule) is not None
+
+
+@pytest.mark.needs("zones")
+def test_utc_needs_no_table_of_zones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless its file has changes of the offset, as that of a zone that is UTC only since some year."""
+    utc_file, abidjan = (ZONES / "Etc/UTC").read_bytes(), (ZONES / "Africa/Abidjan").read_bytes()
+    assert abidjan.endswith(b"\nGMT0\n")
+    assert rule_of(abidjan, SUMMER) == "GMT0"
+    monkeypatch.setitem(sys.modules, "zoneinfo", None)
+    assert rule_of(utc_file, SUMMER) == "UTC0"
+    for other in (abidjan, abidjan[:44] + b"\nUTC0\n", b"TZif\nUTC0\n"):
+        with pytest.raises(ImportError):
+            rule_of(other, SUMMER)
 
 
 def test_times_are_shown_with_their_offset() -> None:
