@@ -95,11 +95,10 @@ def _found(window: Window) -> dict[str, Standstill]:
         still = sample.still
         since.update(dict.fromkeys(sample.begun, before.started))
         for name in sample.ended:
-            began, after = since.pop(name), moment.rows.get(name)
-            waited = (after.queue or 0.0) * (moment.seconds or 0.0) if after is not None else 0.0
-            if after is not None and waited >= WAITED * (before.started - began):
+            began, after = since.pop(name), _after(moment, name)
+            if after is not None and after[0] >= WAITED * (before.started - began):
                 spans.setdefault(name, []).append((began, before.started))
-                waits[name] = max(waits.get(name, 0.0), after.read_wait or 0.0, after.write_wait or 0.0)
+                waits[name] = max(waits.get(name, 0.0), after[1])
     if not spans:
         return {}
     for name in since.keys() & spans.keys():  # stalled now
@@ -108,6 +107,19 @@ def _found(window: Window) -> dict[str, Standstill]:
     of = min(SECONDS, end - moments[0].started)
     made = (Standstill(name, tuple(known), waits[name], _within(known, end), of) for name, known in spans.items())
     return {one.device: one for one in made}
+
+
+def _after(moment: Moment[DiskActivity], name: str) -> tuple[float, float] | None:
+    """Return the seconds that requests of a device waited, and its longest mean wait, in the sample after a standstill.
+
+    Kept with the sample, because sixty windows ask for them, and rows of old samples are made each time.
+    """
+    kept: dict[str, tuple[float, float] | None] = moment.memo.setdefault("after standstills", {})
+    if name not in kept:
+        row = moment.rows.get(name)
+        waited = (row.queue or 0.0) * (moment.seconds or 0.0) if row is not None else 0.0
+        kept[name] = None if row is None else (waited, max(row.read_wait or 0.0, row.write_wait or 0.0))
+    return kept[name]
 
 
 _NONE: frozenset[str] = frozenset()
