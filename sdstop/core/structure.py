@@ -277,6 +277,7 @@ class _Assembly:
         )
         for each in self.tables:
             _link(found, each, self.firsts[each.family], things)
+        _share(found)
         return found
 
     def _devices(self, things: Sequence[int], count: int) -> list[str | None]:
@@ -336,6 +337,13 @@ def _link(found: LinkGraph, each: DeclaredTable, firsts: Mapping[str, Firsts], t
             neighbours = below[upper]
             if upper != lower and neighbours.get(lower, stored) is stored:
                 neighbours[lower] = above[lower][upper] = relation
+
+
+def _share(found: LinkGraph) -> None:
+    """Keep equal links once: the members of an array have the same ones above."""
+    known: dict[tuple[tuple[int, Relation], ...], dict[int, Relation]] = {}
+    for links in (found.lower, found.upper):
+        links[:] = [known.setdefault(tuple(each.items()), each) for each in links]
 
 
 def _pairs(
