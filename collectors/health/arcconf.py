@@ -130,6 +130,7 @@ def _volume(name: str, ident: str, said: dict[str, str], key: str) -> RaidVolume
         cache=cache,
         write_back={"On": True, "Off": False}.get(status or "", on),
         configured=on,
+        damaged={"Yes": True, "No": False}.get(said.get("Failed stripes", "")),
         told=key,
         needle=f"evice number {ident}",
     )

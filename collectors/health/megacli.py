@@ -103,6 +103,7 @@ def _volume(name: str, said: dict[str, str], key: str) -> RaidVolume:
         cache=current,
         write_back=None if not current else current.startswith("WriteBack"),
         configured=None if not initial else initial.startswith("WriteBack"),
+        damaged={"Yes": True, "No": False}.get(said.get("Bad Blocks Exist", "")),
         forced=None if not current else not current.endswith("No Write Cache if Bad BBU"),
         told=key,
         needle=f": {number} (",

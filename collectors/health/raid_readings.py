@@ -71,6 +71,9 @@ class RaidVolume(Reading, frozen=True, kw_only=True):
     forced: Annotated[
         bool | None, Metric("Write-back forced", "Whether they are cached without a good battery", setting=True)
     ] = None
+    damaged: Annotated[
+        bool | None, Metric("Damaged", "Whether the controller found blocks that no disk of the volume could restore")
+    ] = None
     told: Annotated[str, Fact("Source", "Evidence", export=False, names=Name.EVIDENCE)]
     needle: Annotated[str, Fact("Line", "Marks the volume in its evidence", export=False, names=Name.EVIDENCE)] = ""
 

@@ -22,7 +22,7 @@ Smart Array P420i in Slot 0 (Embedded)
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from sdstop.collectors.health import storcli
 from sdstop.collectors.health.raid_readings import RaidController, RaidDisk, RaidVolume
@@ -48,6 +48,7 @@ _SHORT_DISK = expression(r"physicaldrive (?P<id>[\w:]+) +\((?P<parts>port .+)\)"
 _STATUS_VOLUME = expression(r"logicaldrive (?P<id>\w+) \((?:[\d.]+ \w+, )?(?P<level>RAID [^)]+)\): (?P<state>\S.*)")
 _STATUS_DISK = expression(r"physicaldrive (?P<id>[\w:]+) \(port [^)]+\): (?P<state>\S.*)")
 _SIZE = expression(r"\d[\d.]* [KMGTP]?B")
+_DAMAGED = "Warning: Unrecoverable Media Errors Detected on Drives"
 _PAIR = expression(r"(?P<name>[A-Za-z].{0,60}?):(?: +(?P<value>.*))?")
 
 
@@ -72,10 +73,21 @@ def parse(text: str, slot: str = "") -> list[SsacliItem]:
     items = list(_items(text.splitlines(), slot))
     if not items:
         raise Malformed("no controller in the answer")
+    _mark_damaged([item for item in items if item.kind == "volume"], text.splitlines())
     bare = [item.name for item in items if item.kind != "controller" and "Status" not in item.said]
     if bare:
         raise Malformed(f"{bare[0]} has no status: cut off")
     return items
+
+
+def _mark_damaged(volumes: Sequence[SsacliItem], lines: Sequence[str]) -> None:
+    """Note the warning of unrecoverable media errors, which is below the line of its volume."""
+    at = -1
+    for line in map(str.strip, lines):
+        if line.startswith(("Logical Drive:", "logicaldrive ")):
+            at += 1
+        elif line.startswith(_DAMAGED) and 0 <= at < len(volumes):
+            volumes[at].said.setdefault("Unrecoverable Media Errors", "Detected")
 
 
 def _items(lines: list[str], slot: str) -> Iterator[SsacliItem]:
@@ -190,6 +202,7 @@ def _volume(item: SsacliItem, key: str) -> RaidVolume:
         whole=_VOLUMES.get(word, (None, None))[0],
         lost=_VOLUMES.get(word, (None, None))[1],
         cache=caching,
+        damaged={None: None, "None": False}.get(item.said.get("Unrecoverable Media Errors"), True),
         told=key,
         needle=f"Logical Drive: {item.name}",
     )

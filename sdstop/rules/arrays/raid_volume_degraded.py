@@ -61,6 +61,8 @@ def _judged(window: Window, row: RaidVolume) -> Verdict:
         return Unchecked("state not reported", row.volume)
     if row.whole is None:
         return Unchecked(f'unknown state "{state}"', row.volume, gap=Gap.FAULTY)
+    if row.whole and row.damaged:
+        return _damaged(window, row)
     if row.whole:
         return RuledOut(row.volume, f"{human.safe(row.level or 'volume', 20)}, state {state}")
     disks = window.where(RaidDisk, "volume", row.volume)
@@ -93,6 +95,27 @@ def _judged(window: Window, row: RaidVolume) -> Verdict:
         ),
         refuted_by="the state Optl or OK",
         damage=Damage.AVAILABILITY if row.lost else None,
+    )
+
+
+def _damaged(window: Window, row: RaidVolume) -> Finding:
+    slot = row.controller.removeprefix("slot ")
+    return Finding(
+        severity=Severity.WARNING,
+        subject=row.volume,
+        title="VOLUME WITH UNREADABLE BLOCKS",
+        cause="The controller found blocks that no disk of the volume could restore.",
+        impact="Reads of these blocks fail; their data is lost unless a backup exists.",
+        values=(Value("state", "state", row.state), Value("level", "level", row.level)),
+        evidence=cites(window.cite(row)),
+        advice=(
+            "Restore the files on these blocks; blocks that are written are good again.",
+            run("ssacli", "ctrl", f"slot={slot}", "show", "config", "detail")
+            if slot != row.controller
+            else run("storcli64", f"/{row.controller}", "show", "events", "filter=warning,critical,fatal"),
+        ),
+        refuted_by="a scan of all blocks without an error after they were written again",
+        damage=Damage.DATA,
     )
 
 
