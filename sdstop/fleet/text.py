@@ -9,8 +9,8 @@ from typing import Any
 from sdstop.core.finding import Severity
 from sdstop.core.finding_text import accepted_text
 from sdstop.core.format import duration, number, percent, plural, rate, safe, timestamp
-from sdstop.fleet.picture import FleetFinding, FleetNode, FleetState
 from sdstop.fleet.silences import SilencedAlert
+from sdstop.fleet.state import FleetFinding, FleetNode, FleetState
 
 SCHEMA = "sdstop.fleet/1"
 MARKS = {Severity.CRITICAL: "!CRIT", Severity.WARNING: "*WARN", Severity.INFO: " INFO", None: "     "}

@@ -11,9 +11,10 @@ from sdstop.analysis.comparison.outlier import Trait
 from sdstop.core.evidence import Cite
 from sdstop.core.format import bytes_, number
 from sdstop.fleet.answer import LabelledSeries
-from sdstop.fleet.picture import Key, key_of, names
+from sdstop.fleet.picture import key_of, names
 from sdstop.fleet.promql import series
 from sdstop.fleet.queries import MOST_TRAITS
+from sdstop.fleet.state import Key
 
 _PORTS = 'kind=~"physical|bond"'
 

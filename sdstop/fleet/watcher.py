@@ -18,19 +18,11 @@ from sdstop.core.policy import NO_POLICY, Policy
 from sdstop.core.rule import NodeRule
 from sdstop.fleet import traits
 from sdstop.fleet.answer import LabelledSeries, QueryAnswer
-from sdstop.fleet.picture import (
-    HISTORY_SECONDS,
-    HISTORY_STEP,
-    FleetFinding,
-    FleetState,
-    Key,
-    finding_of_series,
-    on_grid,
-    picture,
-)
+from sdstop.fleet.picture import HISTORY_SECONDS, HISTORY_STEP, finding_of_series, on_grid, picture
 from sdstop.fleet.problem import ServerError
 from sdstop.fleet.queries import QUERIES, RARE, SLOW, history, node_history, of_node
 from sdstop.fleet.silences import SilencedAlert
+from sdstop.fleet.state import FleetFinding, FleetState, Key
 
 INTERVAL = 30.0
 """Default seconds between two refreshes."""

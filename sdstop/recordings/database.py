@@ -77,7 +77,6 @@ class Recording:
         self._lock = threading.RLock()
         self._bases: OrderedDict[int, OpenBlock] = OrderedDict()
         """Blocks that others continue; of 1000 disks, the first one of a run takes 17 ms to open."""
-        """The block that was needed last to read others, which are usually read one after the other."""
         self._store = self._opened()
         with self._reading():
             self._store.execute("PRAGMA trusted_schema = OFF")
@@ -129,7 +128,7 @@ class Recording:
         began = False
         before: Frame | None = None
         for number in self._blocks(run, since, until):
-            opened = self._block(number)
+            opened = self.opened(number)
             if opened is None:
                 continue
             if known is None:
@@ -200,7 +199,7 @@ class Recording:
 
     def block_frames(self, number: int) -> list[Frame]:
         """Return the frames of a block, none if it is damaged, which is noted, or was dropped for its age."""
-        opened = self._block(number)
+        opened = self.opened(number)
         try:
             return [] if opened is None else opened.frames()
         except Damaged as error:
@@ -227,7 +226,19 @@ class Recording:
 
     def opened(self, number: int) -> OpenBlock | None:
         """Return a block whose evidence is read when asked for; None if it is damaged, which is noted, or dropped."""
-        return self._block(number)
+        with self._lock:
+            opened = self._bases.get(number)
+        if opened is not None:
+            return opened
+        try:
+            data = self._data(number)
+            if data is None:
+                return None  # dropped for its age since
+            block = Block.loaded(data)
+            return OpenBlock(block, self._first_texts(block.base))
+        except (Damaged, NoRecording) as error:
+            self._lost(number, error)
+            return None
 
     def changed(self, since: int, until: int) -> dict[int, str]:
         """Return the names, with their keys, of the evidence that changed in the blocks from one to before another.
@@ -318,21 +329,6 @@ class Recording:
             ).fetchone()
         return [number for (number,) in ([earlier] if earlier and not found else []) + found]
 
-    def _block(self, number: int) -> OpenBlock | None:
-        with self._lock:
-            opened = self._bases.get(number)
-        if opened is not None:
-            return opened
-        try:
-            data = self._data(number)
-            if data is None:
-                return None  # dropped for its age since
-            block = Block.loaded(data)
-            return OpenBlock(block, self._first_texts(block.base))
-        except (Damaged, NoRecording) as error:
-            self._lost(number, error)
-            return None
-
     def _data(self, number: int) -> bytes | None:
         """Return the bytes of a block, None if there is none. Raises NoRecording for a damaged page or column."""
         with self._reading():
@@ -349,7 +345,7 @@ class Recording:
     def _known(
         self, run: RecordedRun, before: int, names: Sequence[int] | None = None
     ) -> tuple[dict[str, Evidence], dict[str, RunMark]]:
-        """Return the newest version of all evidence, and the last run of all collectors, before a block.
+        """Return the same as `known`. Raises NoRecording.
 
         Nothing is known before a block that was dropped for its age: the base may be newer than it.
         """
@@ -385,7 +381,7 @@ class Recording:
             for key in keys:  # that of the base is older, also if this block is damaged
                 known.pop(key, None)
                 marks.pop(key.removeprefix(RAN), None) if key.startswith(RAN) else None
-            opened = self._block(number)
+            opened = self.opened(number)
             if opened is not None:
                 self._take(opened, number, keys, known, marks)
         return known, marks
@@ -393,6 +389,7 @@ class Recording:
     def _take(
         self, opened: OpenBlock, number: int, keys: list[str], known: dict[str, Evidence], marks: dict[str, RunMark]
     ) -> None:
+        """Add the newest evidence and runs of a block with these keys to what is known; nothing if it is damaged."""
         ran: Mapping[str, RunMark] = {}
         try:
             if any(key.startswith(RAN) for key in keys):

@@ -12,7 +12,8 @@ from sdstop.analysis.comparison.outlier import Trait, outliers
 from sdstop.core.finding import Severity
 from sdstop.core.policy import Acceptance, Policy, RulePolicy
 from sdstop.fleet.answer import QueryAnswer
-from sdstop.fleet.picture import FleetState, RuleRow, picture
+from sdstop.fleet.picture import picture
+from sdstop.fleet.state import FleetState, RuleRow
 from sdstop.fleet.text import fleet_json, fleet_text
 from sdstop.fleet.watcher import FleetWatcher, node_picture
 from sdstop.tui.fleet.sheets import DifferenceSheet, NodeSheet

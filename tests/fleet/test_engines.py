@@ -10,7 +10,7 @@ import pytest
 from sdstop.core.finding import Severity
 from sdstop.fleet.client import PrometheusClient
 from sdstop.fleet.http_config import HttpConfig
-from sdstop.fleet.picture import FleetState
+from sdstop.fleet.state import FleetState
 from sdstop.fleet.text import fleet_json
 from sdstop.fleet.url import parse_url
 from sdstop.fleet.watcher import FleetWatcher

@@ -10,8 +10,9 @@ import pytest
 from sdstop.core.finding import Finding, Severity
 from sdstop.fleet import queries, traits
 from sdstop.fleet.answer import QueryAnswer
-from sdstop.fleet.picture import FleetState, RuleRow, names, on_grid, picture
+from sdstop.fleet.picture import names, on_grid, picture
 from sdstop.fleet.problem import ServerError
+from sdstop.fleet.state import FleetState, RuleRow
 from sdstop.fleet.text import fleet_json, fleet_text
 from sdstop.fleet.watcher import FleetWatcher
 from tests.contrib.known import known

@@ -15,7 +15,8 @@ from sdstop.analysis.comparison.outlier import Trait, outliers
 from sdstop.core.config_error import ConfigError
 from sdstop.core.finding import Severity
 from sdstop.fleet.answer import LabelledSeries, QueryAnswer
-from sdstop.fleet.picture import FleetState, Key, picture
+from sdstop.fleet.picture import picture
+from sdstop.fleet.state import FleetState, Key
 from sdstop.fleet.watcher import NodePicture
 from sdstop.tui.fleet.app import FleetDashboard
 from sdstop.tui.fleet.sheets import DifferenceSheet, KeySheet, NodeSheet, help_lines

@@ -13,9 +13,9 @@ import pytest
 
 from sdstop.core.finding import Severity
 from sdstop.fleet.http_config import HttpConfig
-from sdstop.fleet.picture import FleetFinding, FleetState
 from sdstop.fleet.problem import ServerError
 from sdstop.fleet.silences import AlertmanagerClient, SilencedAlert
+from sdstop.fleet.state import FleetFinding, FleetState
 from sdstop.fleet.text import fleet_json, fleet_text
 from sdstop.fleet.url import parse_url
 from sdstop.fleet.watcher import FleetWatcher

@@ -14,7 +14,7 @@ from textual.screen import Screen
 
 from sdstop.core.finding import Finding
 from sdstop.core.format import plural
-from sdstop.fleet.picture import FleetState
+from sdstop.fleet.state import FleetState
 from sdstop.fleet.watcher import FleetWatcher, NodePicture
 from sdstop.tui.fleet.poller import FleetAnswer, FleetPoller
 from sdstop.tui.fleet.sheets import DifferenceSheet, FleetSheet, KeySheet, NodeSheet, help_lines

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from sdstop.core.guard import caught
-from sdstop.fleet.picture import FleetState, Key
+from sdstop.fleet.state import FleetState, Key
 from sdstop.fleet.watcher import FleetWatcher, NodePicture
 
 FleetAnswer = FleetState | NodePicture | Exception

@@ -12,7 +12,7 @@ from textual.screen import Screen
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.finding_text import accepted_text
 from sdstop.core.format import duration, quantity, timestamp
-from sdstop.fleet.picture import FleetState, advice, short
+from sdstop.fleet.state import FleetState, advice, short
 from sdstop.fleet.text import until
 from sdstop.fleet.watcher import NODE_SECONDS, NodePicture
 from sdstop.tui.fleet.tables import TABLES

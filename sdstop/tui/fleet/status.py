@@ -9,7 +9,7 @@ from rich.segment import Segment
 
 from sdstop.core.finding import Severity
 from sdstop.core.format import clock, duration
-from sdstop.fleet.picture import FleetState
+from sdstop.fleet.state import FleetState
 from sdstop.fleet.text import remarks
 from sdstop.tui.fleet.tables import TABLES
 from sdstop.tui.widgets.palette import BANNER, FAINT, PLAIN, STRONG, Line, Palette, clickable, text, width_of

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.format import duration, number, rate
-from sdstop.fleet.picture import FleetArray, FleetFinding, FleetNode, FleetState, Key, RebuildRow, VolumeRow, advice
+from sdstop.fleet.state import FleetArray, FleetFinding, FleetNode, FleetState, Key, RebuildRow, VolumeRow, advice
 from sdstop.tui.views.cells import bar_cell, severity_name
 from sdstop.tui.widgets.graph import samples
 from sdstop.tui.widgets.palette import FAINT, STRONG, WORDS, Line, Palette, text
