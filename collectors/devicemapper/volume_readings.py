@@ -114,7 +114,7 @@ class LogicalVolume(Reading, frozen=True, kw_only=True):
 
     @property
     def copies(self) -> int | None:
-        """Neighbouring parts that carry the same writes; None if unknown."""
+        """Neighboring parts that carry the same writes; None if unknown."""
         if self.type in {"raid1", "mirror"}:
             return self.stripes
         return None if self.type == "raid10" else 1

@@ -75,7 +75,7 @@ class Line(Struct, frozen=True):
         return ""
 
 
-_COLOUR = expression(r"\x1b\[[0-9;]*[A-Za-z]")
+_COLOR = expression(r"\x1b\[[0-9;]*[A-Za-z]")
 _LEVEL = expression(r"<\d{1,3}>|([a-z]{3,8}\d?) {0,8}:[a-z]{3,8} {0,8}: ")
 """Level of dmesg -r, or facility and level of dmesg -x; only lines of the facility `kern` are from the kernel."""
 _BOOT = expression(r"\[ {0,12}(\d{1,10}\.\d{1,9})(?: {0,3}<[ \d.+-]{1,20}>)?\](?:\[ {0,12}[TC]\d{1,8}\])? ?")
@@ -147,7 +147,7 @@ def _plain(text: str) -> Iterator[Line]:
     before = ""
     wall = None
     for raw in raws:
-        line = _COLOUR.sub("", raw[:_LONGEST]).strip()
+        line = _COLOR.sub("", raw[:_LONGEST]).strip()
         level = _LEVEL.match(line)
         line = line[level.end() :].lstrip() if level is not None else line
         wall = _WALL.fullmatch(line) or wall

@@ -73,7 +73,7 @@ class Array(Reading, frozen=True):
     size: Annotated[int | None, Metric("Size", "Usable size of the array", "bytes", setting=True, detail=True)]
     chunk: Annotated[int | None, Metric("Chunk", "Chunk size of the array", "bytes", setting=True, detail=True)]
     near_copies: Annotated[
-        int | None, Metric("Near", "raid10: copies of a chunk on neighbouring members", export=False, setting=True)
+        int | None, Metric("Near", "raid10: copies of a chunk on neighboring members", export=False, setting=True)
     ]
     far_copies: Annotated[
         int | None,
@@ -140,7 +140,7 @@ class Array(Reading, frozen=True):
 
     @property
     def copies(self) -> int | None:
-        """Neighbouring members that carry the same writes; None if unknown."""
+        """Neighboring members that carry the same writes; None if unknown."""
         return self.raid_disks if self.level == "raid1" else self.near_copies if self.level == "raid10" else 1
 
     @property

@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from typing import IO, Self
 
 from sdstop.core.evidence import Frame, dated
-from sdstop.exporters.prometheus.exposition import Heading, labelled, number
+from sdstop.exporters.prometheus.exposition import Heading, labeled, number
 from sdstop.exporters.prometheus.metrics import Exposition
 
 UP = Heading("up", "gauge", "Whether the node was sampled; the value is always 1.")
@@ -61,7 +61,7 @@ class Backfill:
             self._files[heading] = self._stack.enter_context(tempfile.SpooledTemporaryFile(_SPOOL))  # noqa: SIM115
         name = f"{heading.name}_bucket" if heading.type == "histogram" else heading.name
         end = f" {taken!r}\n"
-        lines = [f"{name}{labelled({**self._labels, **labels})} {number(value)}{end}" for labels, value in samples]
+        lines = [f"{name}{labeled({**self._labels, **labels})} {number(value)}{end}" for labels, value in samples]
         self.samples += len(lines)
         self._files[heading].write("".join(lines).encode())
 

@@ -118,7 +118,7 @@ def label(value: object) -> str:
     return safe(value, LONGEST)
 
 
-def labelled(labels: Mapping[str, str]) -> str:
+def labeled(labels: Mapping[str, str]) -> str:
     """Return the sorted label set that follows a metric name; values must be made by `label`."""
     if not labels:
         return ""
@@ -136,4 +136,4 @@ Told = tuple[Heading, list[Sample]]
 
 def lines(name: str, samples: Iterable[Sample]) -> str:
     """Return the sample lines of a metric other than a histogram."""
-    return "".join([f"{name}{labelled(labels)} {number(value)}\n" for labels, value in samples])
+    return "".join([f"{name}{labeled(labels)} {number(value)}\n" for labels, value in samples])

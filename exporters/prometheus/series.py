@@ -28,7 +28,7 @@ from sdstop.exporters.prometheus.exposition import (
     bound,
     integers,
     label,
-    labelled,
+    labeled,
     number,
     thousandths,
 )
@@ -169,7 +169,7 @@ class _Words:
                 stale = True
                 self._values[index] = value
                 self._lines[index] = "".join(
-                    f"{self._name}{labelled(self._labels[index] | dict(more))} {number(count)}\n"
+                    f"{self._name}{labeled(self._labels[index] | dict(more))} {number(count)}\n"
                     for more, count in self._told(value)
                 )
         if stale:
@@ -414,7 +414,7 @@ class FamilyLines:
             self._labels.append(names)
         self._left = frozenset(name for shown in found if shown not in chosen for name in shown)
         self._written = None
-        texts = [f"{labelled(each)} " for each in self._labels]
+        texts = [f"{labeled(each)} " for each in self._labels]
         for block in self._blocks:
             block.arrange(self._labels, texts)
         nobody: list[dict[str, str]] = [{}] * len(left_out)

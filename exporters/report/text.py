@@ -54,7 +54,7 @@ def plain(text: str, severity: Severity) -> str:
 _SGR = {Severity.CRITICAL: "1;31", Severity.WARNING: "33", Severity.INFO: "36"}
 
 
-def coloured(text: str, severity: Severity) -> str:
+def colored(text: str, severity: Severity) -> str:
     """Color a text by severity, using the terminal's 16 colors."""
     return f"\x1b[{_SGR[severity]}m{text}\x1b[0m"
 

@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
 
             session = report.seen(watch, watch.session(report.whole(watch)), SECONDS)
             with times_in(zone_for(ui.time, watch.origin.facts)):
-                output.write(report.text(session, coloured=output.colours(options)))
+                output.write(report.text(session, colored=output.colors(options)))
             return 0
         _import_asyncio()
         from sdstop import tui  # after forking the sampler, because it imports large modules

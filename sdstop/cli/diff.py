@@ -124,5 +124,5 @@ def written(found: Comparison, options: argparse.Namespace) -> str:
             return data.text(found)
         case "html":
             return page.page(found)
-    coloured = options.output in {None, "-"} and output.colours(options)
-    return text.text(found, output.width(exporter.WIDTH), exporter.coloured if coloured else exporter.plain)
+    colored = options.output in {None, "-"} and output.colors(options)
+    return text.text(found, output.width(exporter.WIDTH), exporter.colored if colored else exporter.plain)

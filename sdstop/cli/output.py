@@ -15,7 +15,7 @@ from sdstop.core.format import duration, percent, safe
 from sdstop.core.output_file import PRIVATE, OutputFile
 
 __all__ = [
-    "Target", "clear_progress", "colours", "is_terminal", "opening", "progress", "say", "width", "write", "write_bytes",
+    "Target", "clear_progress", "colors", "is_terminal", "opening", "progress", "say", "width", "write", "write_bytes",
 ]  # fmt: skip
 
 
@@ -38,7 +38,7 @@ def width(fallback: int) -> int:
     return get_terminal_size((fallback, 24)).columns if is_terminal(sys.stdout) else fallback
 
 
-def colours(options: argparse.Namespace) -> bool:
+def colors(options: argparse.Namespace) -> bool:
     """Return whether to use colors on standard output."""
     unwanted = options.no_color or os.environ.get("NO_COLOR") or os.environ.get("TERM") in {None, "", "dumb"}
     return not unwanted and is_terminal(sys.stdout)

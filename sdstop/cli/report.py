@@ -56,7 +56,7 @@ def _follow(options: argparse.Namespace) -> int:
 def _text(watch: Watch, options: argparse.Namespace) -> str:
     session = seen(watch, watch.session(whole(watch)), options.duration)
     watch.close()
-    return text(session, coloured=options.output in {None, "-"} and output.colours(options))
+    return text(session, colored=options.output in {None, "-"} and output.colors(options))
 
 
 def _json(watch: Watch, options: argparse.Namespace) -> str:
@@ -108,8 +108,8 @@ def _several(options: argparse.Namespace, watches: Sequence[Watch] = ()) -> str:
             return site.page(found)
         case "markdown":
             return site.markdown(found)
-    coloured = options.output in {None, "-"} and output.colours(options)
-    return site.text(found, output.width(100), exporter.coloured if coloured else exporter.plain)
+    colored = options.output in {None, "-"} and output.colors(options)
+    return site.text(found, output.width(100), exporter.colored if colored else exporter.plain)
 
 
 _WRITERS = {"text": _text, "json": _json, "json1": _json1, "html": _html, "markdown": _markdown}
@@ -131,9 +131,9 @@ def seen(watch: Watch, session: Session, seconds: float, noted: Callable[[Look],
     return session
 
 
-def text(session: Session, *, coloured: bool) -> str:
+def text(session: Session, *, colored: bool) -> str:
     """Return the text report at the width of the terminal."""
     from sdstop.exporters.report import text as exporter
 
-    paint = exporter.coloured if coloured else exporter.plain
+    paint = exporter.colored if colored else exporter.plain
     return exporter.text_report(session, output.width(exporter.WIDTH), paint)

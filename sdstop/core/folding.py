@@ -37,6 +37,7 @@ CITED = 4
 """Most members whose evidence a folded finding has."""
 
 _REACHED = (Relation.ATTACHED, Relation.LOCATED, Relation.PART, Relation.SERVED)
+"""Relations of things to the one that they share."""
 _SHARED = (
     ThingKind.EXPANDER, ThingKind.ENCLOSURE, ThingKind.SESSION, ThingKind.TARGET, ThingKind.HBA, ThingKind.CONTROLLER,
     ThingKind.PCIE_LINK, ThingKind.NUMA_NODE, ThingKind.PEER, ThingKind.NODE, ThingKind.FAULT_SET, ThingKind.SOCKET,
@@ -45,15 +46,20 @@ _SHARED = (
 """Kinds of things that findings are folded on; of those with the same things above them, the first."""
 _NO_DISK = expression(r"(loop|ram|zram|sr|fd|nbd)\d+")
 """Names of devices that a node has without using them."""
+_NUMBERS = expression(r"\d[\d.,]*[kMGT]?")
+"""A number with its prefix, by which alone the causes of one fault differ."""
 _NOUNS: Mapping[str, str] = {
     ThingKind.HBA: "HBA", ThingKind.PCIE_LINK: "PCIe port", ThingKind.NUMA_NODE: "NUMA node", ThingKind.DIMM: "DIMM",
     ThingKind.NIC: "network interface", ThingKind.OSD: "OSD", ThingKind.PEER: "host",
 }  # fmt: skip
+"""Words for kinds of things; others have their value."""
 _PLACES: Mapping[str, str] = {
     ThingKind.ENCLOSURE: "in", ThingKind.NUMA_NODE: "near", ThingKind.SOCKET: "of", ThingKind.MEMORY_CHANNEL: "of",
     ThingKind.NODE: "of", ThingKind.FAULT_SET: "of", ThingKind.POOL: "of", ThingKind.CLUSTER: "of",
 }  # fmt: skip
+"""Prepositions of things in relation to a shared one; others are behind it."""
 _STACKED = (ThingKind.ARRAY, ThingKind.MULTIPATH_MAP, ThingKind.CACHE, ThingKind.VOLUME)
+"""Kinds of block devices that are built on others, the first that a thing has counts."""
 
 Folds = AbstractSet[tuple[str, str]]
 """Rules and subjects of folded findings."""
@@ -89,16 +95,16 @@ class _SharedThing(Struct, frozen=True):
         return f"{_PLACES.get(self.kind, 'behind')} {name if name.startswith(noun) else f'{noun} {name}'}"
 
 
-def folds_of(findings: Iterable[Finding]) -> Folds:
-    """Return the folds among findings."""
-    return frozenset((finding.rule, finding.subject) for finding in findings if finding.members)
-
-
 class _Group(Struct, frozen=True, eq=False):
     """Affected things of one kind that may share the same things."""
 
     kind: str
     shared: tuple[_SharedThing, ...]
+
+
+def folds_of(findings: Iterable[Finding]) -> Folds:
+    """Return the folds among findings."""
+    return frozenset((finding.rule, finding.subject) for finding in findings if finding.members)
 
 
 def folded(findings: Sequence[Finding], topology: Topology, rules: Iterable[Rule], held: Folds) -> list[Finding]:
@@ -139,9 +145,6 @@ def _folds(topology: Topology, rule: Rule, findings: Sequence[Finding], held: Ab
 def _is_one_fault(found: Iterable[Sequence[Finding]]) -> bool:
     """Return whether the causes of findings differ in nothing but numbers."""
     return len({_NUMBERS.sub("", finding.cause) for each in found for finding in each}) == 1
-
-
-_NUMBERS = expression(r"\d[\d.,]*[kMGT]?")
 
 
 def _relinked(finding: Finding, inside: Mapping[str, str]) -> Finding:

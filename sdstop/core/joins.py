@@ -216,7 +216,7 @@ class Traits(Struct, frozen=True):
     """Properties of a peer group that follow from its technology; None for unknown ones.
 
     `layout` is its own word (raid10, raidz2, striped, 802.3ad). A whole group has `slots` members. `copies`
-    neighbouring members carry the same writes, and `far` ones do at different offsets. Each write also uses `parity`
+    neighboring members carry the same writes, and `far` ones do at different offsets. Each write also uses `parity`
     further members. `balanced`: reads are spread evenly over the copies. Not `comparable`: the members do different
     work after all, as in a linear array.
     """

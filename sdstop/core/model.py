@@ -7,8 +7,7 @@ A reading is a frozen msgspec.Struct, one row of its family. The annotation of e
         title: ClassVar[str] = "Array members"
 
         array: Annotated[str, Label("Array", "md array", names=Name.DEVICE)]
-        errors: Annotated[int | None, Metric("Errors", "Read errors that the array corrected",
-        kind=Kind.COUNTER)]
+        errors: Annotated[int | None, Metric("Errors", "Read errors that were corrected", kind=Kind.COUNTER)]
 
 `None` means "not reported by the node", never 0.
 
@@ -73,7 +72,7 @@ class Name(enum.Enum):
 class Label(Struct, frozen=True):
     """Part of a row's identity; a Prometheus label.
 
-    A text field has either a kind of name (`names`) or is `plain` (a term of the kernel, of a format or of a product.
+    A text field has either a kind of name (`names`) or is `plain` (a term of the kernel, of a format or of a product).
     """
 
     title: str

@@ -118,7 +118,7 @@ class LinkGraph(Struct, eq=False):
     """Numbered things, and the links between them.
 
     `first` are the first names of the things, `devices` their kernel names, if any. `lower` and `upper` are the direct
-    neighbours by thing, in the order of the families and rows.
+    neighbors by thing, in the order of the families and rows.
     """
 
     first: list[str]
@@ -334,9 +334,9 @@ def _link(found: LinkGraph, each: DeclaredTable, firsts: Mapping[str, Firsts], t
             if first < 0 or second < 0 or relation is None:
                 continue
             upper, lower = things[first], things[second]
-            neighbours = below[upper]
-            if upper != lower and neighbours.get(lower, stored) is stored:
-                neighbours[lower] = above[lower][upper] = relation
+            neighbors = below[upper]
+            if upper != lower and neighbors.get(lower, stored) is stored:
+                neighbors[lower] = above[lower][upper] = relation
 
 
 def _share(found: LinkGraph) -> None:

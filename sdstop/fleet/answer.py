@@ -27,7 +27,7 @@ PARTIAL = "partial response: some storage backends did not answer"
 Point = tuple[float, float]
 
 
-class LabelledSeries(msgspec.Struct, frozen=True):
+class LabeledSeries(msgspec.Struct, frozen=True):
     """Labels and (Unix seconds, value) points in order of time: one for an instant query, many for a range."""
 
     labels: Mapping[str, str]
@@ -46,7 +46,7 @@ class LabelledSeries(msgspec.Struct, frozen=True):
 class QueryAnswer(msgspec.Struct, frozen=True):
     """Series, and the server's warnings and infos about them."""
 
-    series: tuple[LabelledSeries, ...] = ()
+    series: tuple[LabeledSeries, ...] = ()
     warnings: tuple[str, ...] = ()
     infos: tuple[str, ...] = ()
 
@@ -160,14 +160,14 @@ def _decoded(body: bytes | msgspec.Raw, decoder: msgspec.json.Decoder[_T]) -> _T
     raise ServerError(f"unexpected response ({why}); is this a Prometheus server?")
 
 
-def _series(row: _Row) -> LabelledSeries | None:
+def _series(row: _Row) -> LabeledSeries | None:
     """Return a series in order of time; None for a native histogram, of which sdstop queries none."""
     values = row.values if row.values is not None else (row.value,) if row.value is not None else ()
     try:
         points = tuple(sorted((taken, float(value)) for taken, value in values))
     except ValueError:
         raise ServerError("unexpected response (a value is not a number); is this a Prometheus server?") from None
-    return LabelledSeries(row.metric, points) if points else None
+    return LabeledSeries(row.metric, points) if points else None
 
 
 def _notes(notes: Sequence[str] | None) -> tuple[str, ...]:

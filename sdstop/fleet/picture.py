@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from sdstop.core.finding import Severity, Verdict
-from sdstop.fleet.answer import LabelledSeries, QueryAnswer
+from sdstop.fleet.answer import LabeledSeries, QueryAnswer
 from sdstop.fleet.queries import MOST_NODES, STALE_SECONDS
 from sdstop.fleet.silences import SilencedAlert
 from sdstop.fleet.state import (
@@ -23,7 +23,7 @@ from sdstop.fleet.state import (
 
 Answers = Mapping[str, QueryAnswer]
 """Answers to the queries of sdstop.fleet.queries, by name."""
-Rows = Callable[[str], tuple[LabelledSeries, ...]]
+Rows = Callable[[str], tuple[LabeledSeries, ...]]
 """Returns the series of an answer, none without one."""
 HISTORY_SECONDS = 3600.0
 """Seconds of the curve in the table of nodes."""
@@ -35,7 +35,7 @@ UNEVEN = 2.0
 """Minimum skew of an array listed without a finding."""
 
 
-def key_of(row: LabelledSeries) -> Key:
+def key_of(row: LabeledSeries) -> Key:
     """Return the node of a series."""
     return row.label("job"), row.label("instance")
 
@@ -52,7 +52,7 @@ def names(keys: Sequence[Key]) -> dict[Key, str]:
     return {key: chosen.get(key, key[1]) for key in keys}
 
 
-def _severity(row: LabelledSeries) -> Severity:
+def _severity(row: LabeledSeries) -> Severity:
     """Return a series' severity, by its value if no label has it; unknown words count as info."""
     word = row.label("severity")
     if not word and 1 <= row.value < len(Severity) + 1:
@@ -60,7 +60,7 @@ def _severity(row: LabelledSeries) -> Severity:
     return Severity(word) if word in set(Severity) else Severity.INFO
 
 
-def finding_of_series(row: LabelledSeries, node: Key | None = None) -> FleetFinding:
+def finding_of_series(row: LabeledSeries, node: Key | None = None) -> FleetFinding:
     """Convert a series of sdstop_finding_active to a finding."""
     return FleetFinding(node or key_of(row), row.label("rule"), _severity(row), row.label("subject"))
 
@@ -70,7 +70,7 @@ def picture(
 ) -> FleetState:
     """Assemble the answers; parts without an answer stay empty."""
 
-    def rows(name: str) -> tuple[LabelledSeries, ...]:
+    def rows(name: str) -> tuple[LabeledSeries, ...]:
         answer = answers.get(name)
         return () if answer is None else answer.series
 
@@ -168,7 +168,7 @@ def _arrays(rows: Rows) -> tuple[FleetArray, ...]:
     return tuple(found)
 
 
-def _rebuilds(series: Sequence[LabelledSeries]) -> tuple[RebuildRow, ...]:
+def _rebuilds(series: Sequence[LabeledSeries]) -> tuple[RebuildRow, ...]:
     figures: dict[tuple[Key, str, str], dict[str, float]] = {}
     states: dict[tuple[Key, str, str], str] = {}
     for row in series:

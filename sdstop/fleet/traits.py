@@ -10,7 +10,7 @@ from msgspec import Struct
 from sdstop.analysis.comparison.outlier import Trait
 from sdstop.core.evidence import Cite
 from sdstop.core.format import bytes_, number
-from sdstop.fleet.answer import LabelledSeries
+from sdstop.fleet.answer import LabeledSeries
 from sdstop.fleet.picture import key_of, names
 from sdstop.fleet.promql import series
 from sdstop.fleet.queries import MOST_TRAITS
@@ -24,7 +24,7 @@ class TraitQuery(Struct, frozen=True):
 
     name: str
     text: Callable[[str, str], str]
-    read: Callable[[Sequence[LabelledSeries], Sequence[str]], Iterator[Trait]]
+    read: Callable[[Sequence[LabeledSeries], Sequence[str]], Iterator[Trait]]
 
 
 def _cut(expression: str) -> str:
@@ -40,25 +40,25 @@ def _linked(match: str, metric: str, by: str, ports: str = _PORTS) -> str:
     )
 
 
-def node_of(row: LabelledSeries) -> str:
+def node_of(row: LabeledSeries) -> str:
     """Return the name of a series' node."""
     return row.label("instance")
 
 
-def group_of(row: LabelledSeries, groups: Sequence[str]) -> str:
+def group_of(row: LabeledSeries, groups: Sequence[str]) -> str:
     """Return the peer group of a series' node."""
     return ",".join(row.label(name) for name in groups)
 
 
-def _cite(name: str, row: LabelledSeries) -> Cite:
+def _cite(name: str, row: LabeledSeries) -> Cite:
     labels = ", ".join(f'{key}="{value}"' for key, value in sorted(row.labels.items()))
     return Cite(f"query:{name}", 0, f"{{{labels}}} {number(row.value)}")
 
 
-def _numbers(aspect: str, item: str = "") -> Callable[[Sequence[LabelledSeries], Sequence[str]], Iterator[Trait]]:
+def _numbers(aspect: str, item: str = "") -> Callable[[Sequence[LabeledSeries], Sequence[str]], Iterator[Trait]]:
     """Return a reader of traits that are the value of a series; `item` is the label that names the part."""
 
-    def read(rows: Sequence[LabelledSeries], groups: Sequence[str]) -> Iterator[Trait]:
+    def read(rows: Sequence[LabeledSeries], groups: Sequence[str]) -> Iterator[Trait]:
         for row in rows:
             part = row.label(item) if item else ""
             yield Trait(node_of(row), aspect, part, row.value, group_of(row, groups), _cite(aspect, row))
@@ -67,12 +67,12 @@ def _numbers(aspect: str, item: str = "") -> Callable[[Sequence[LabelledSeries],
 
 
 def _words(
-    aspect: str, word: Callable[[LabelledSeries], str], item: Callable[[LabelledSeries], str], *, counted: bool = False
-) -> Callable[[Sequence[LabelledSeries], Sequence[str]], Iterator[Trait]]:
+    aspect: str, word: Callable[[LabeledSeries], str], item: Callable[[LabeledSeries], str], *, counted: bool = False
+) -> Callable[[Sequence[LabeledSeries], Sequence[str]], Iterator[Trait]]:
     """Return a reader of traits that are label values, joined per node and item: `8 x 32G, 4 x 16G`."""
 
-    def read(rows: Sequence[LabelledSeries], groups: Sequence[str]) -> Iterator[Trait]:
-        found: dict[tuple[str, str, str], list[tuple[str, LabelledSeries]]] = defaultdict(list)
+    def read(rows: Sequence[LabeledSeries], groups: Sequence[str]) -> Iterator[Trait]:
+        found: dict[tuple[str, str, str], list[tuple[str, LabeledSeries]]] = defaultdict(list)
         for row in rows:
             said = f"{row.value:.0f} x {word(row)}" if counted else word(row)
             found[group_of(row, groups), node_of(row), item(row)].append((said, row))
@@ -90,7 +90,7 @@ def _size(text: str) -> str:
         return text
 
 
-def _whole(_: LabelledSeries) -> str:
+def _whole(_: LabeledSeries) -> str:
     return ""
 
 
@@ -98,7 +98,7 @@ def _count_values(label: str, metric: str, condition: str = "") -> Callable[[str
     return lambda match, by: _cut(f'count_values by ({by}) ("{label}", {series(metric, match)}{condition})')
 
 
-def _level(row: LabelledSeries) -> str:
+def _level(row: LabeledSeries) -> str:
     return f"{row.label('level')} {row.label('layout')}".strip()
 
 
@@ -172,7 +172,7 @@ def queries(match: str, groups: Collection[str]) -> Mapping[str, str]:
     return {query.name: query.text(match, by) for query in TRAITS}
 
 
-def traits(answers: Mapping[str, Sequence[LabelledSeries]], groups: Sequence[str]) -> Iterator[Trait]:
+def traits(answers: Mapping[str, Sequence[LabeledSeries]], groups: Sequence[str]) -> Iterator[Trait]:
     """Yield the traits in the answers; a query without an answer has none.
 
     Nodes have the same names as elsewhere in the picture.
@@ -182,5 +182,5 @@ def traits(answers: Mapping[str, Sequence[LabelledSeries]], groups: Sequence[str
         yield from query.read([_named(row, named) for row in answers.get(query.name, ())], groups)
 
 
-def _named(row: LabelledSeries, named: Mapping[Key, str]) -> LabelledSeries:
-    return LabelledSeries({**row.labels, "instance": named[key_of(row)]}, row.points)
+def _named(row: LabeledSeries, named: Mapping[Key, str]) -> LabeledSeries:
+    return LabeledSeries({**row.labels, "instance": named[key_of(row)]}, row.points)

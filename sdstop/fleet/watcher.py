@@ -17,7 +17,7 @@ from sdstop.core.format import percent
 from sdstop.core.policy import NO_POLICY, Policy
 from sdstop.core.rule import NodeRule
 from sdstop.fleet import traits
-from sdstop.fleet.answer import LabelledSeries, QueryAnswer
+from sdstop.fleet.answer import LabeledSeries, QueryAnswer
 from sdstop.fleet.picture import HISTORY_SECONDS, HISTORY_STEP, finding_of_series, on_grid, picture
 from sdstop.fleet.problem import ServerError
 from sdstop.fleet.queries import QUERIES, RARE, SLOW, history, node_history, of_node
@@ -252,7 +252,7 @@ def node_picture(
 ) -> NodePicture:
     """Assemble the answers for one node."""
 
-    def rows(name: str) -> tuple[LabelledSeries, ...]:
+    def rows(name: str) -> tuple[LabeledSeries, ...]:
         return answers[name].series if name in answers else ()
 
     facts = [

@@ -389,7 +389,7 @@ class Recording:
     def _take(
         self, opened: OpenBlock, number: int, keys: list[str], known: dict[str, Evidence], marks: dict[str, RunMark]
     ) -> None:
-        """Add the newest evidence and runs of a block with these keys to what is known; nothing if it is damaged."""
+        """Add the newest evidence and runs of a block that have these keys to the known ones; none if it is damaged."""
         ran: Mapping[str, RunMark] = {}
         try:
             if any(key.startswith(RAN) for key in keys):

@@ -67,7 +67,7 @@ def why_rows(entry: FindingEntry, scene: Scene, width: int, numbers: Sequence[Li
         page.blank()
         page.line(_when(entry, scene))
     else:
-        page.labelled("when", _when(entry, scene))
+        page.labeled("when", _when(entry, scene))
     if entry.finding is not None:
         _finding(page, entry.finding, scene, numbers)
     elif entry.run is not None:
@@ -97,7 +97,7 @@ def _finding(page: _Page, finding: Finding, scene: Scene, numbers: Sequence[Line
     if numbers is None:
         page.line(f"rule {rule}", FAINT)
     else:
-        page.labelled("rule", rule)
+        page.labeled("rule", rule)
     if finding.accepted is not None and numbers is None:
         page.prose(accepted_text(finding))
     for title, names in place_lines(finding):
@@ -161,7 +161,7 @@ class _Page:
     def line(self, shown: str, style: object = PLAIN) -> None:
         self.rows.append(words(text((f" {shown}", FAINT if style is FAINT else PLAIN))))
 
-    def labelled(self, label: str, shown: str) -> None:
+    def labeled(self, label: str, shown: str) -> None:
         """Add a line whose text begins where those of why and hurt do on the first screen."""
         self.rows.append(words(text((f"   {label:<5}", FAINT), shown)))
 

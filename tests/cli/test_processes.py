@@ -183,9 +183,9 @@ def test_progress_and_colour_are_for_terminals_alone(node: Path) -> None:
     assert "sdstop: collecting for 0.4s" in plain
     assert not re.search(r"\x1b\[[0-9;]*m", plain)
     assert not re.search(r"\x1b\[[0-9;]*m", _on_terminal(*words, "--no-color"))
-    coloured = _on_terminal(*words)
-    assert "array-degraded" in coloured
-    assert re.search(r"\x1b\[1;31mCRITICAL|\x1b\[33mWARNING", coloured)
+    colored = _on_terminal(*words)
+    assert "array-degraded" in colored
+    assert re.search(r"\x1b\[1;31mCRITICAL|\x1b\[33mWARNING", colored)
 
 
 def _on_terminal(*words: str, environment: Mapping[str, str] | None = None) -> str:

@@ -272,7 +272,7 @@ def test_it_is_read_without_colours_and_on_paper(shown: tuple[Browser, Path]) ->
     file = folder / "paper.html"
     file.write_text(page(*story("aoe-flashcache")), encoding="utf-8")
     opened.open(file)
-    # In forced colours a browser takes all of the page's own away: words and shapes must say it.
+    # In forced colors a browser takes all of the page's own away: words and shapes must say it.
     opened.ask("Emulation.setEmulatedMedia", features=[{"name": "forced-colors", "value": "active"}])
     words = opened.value("[...document.querySelectorAll('.wrong .sev')].map(e => e.innerText)")
     assert words == ["\u25b2 critical"] * 3

@@ -18,7 +18,7 @@ from sdstop.core.model import schema
 from sdstop.core.session import Session
 from sdstop.exporters.report import table
 from sdstop.exporters.report.document import document, first_version, plain, to_json
-from sdstop.exporters.report.text import coloured, text_report
+from sdstop.exporters.report.text import colored, text_report
 from tests.exporters.meters import IDLE, METERS, TOO_LOUD, Meter, Mood, frame, refusal, session
 from tests.fixtures import story
 
@@ -289,7 +289,7 @@ def test_a_hang_says_since_when() -> None:
 
 def test_colour_is_for_severity_alone() -> None:
     made = session(frame(1, [LOUD]))
-    painted = text_report(made, paint=coloured)
+    painted = text_report(made, paint=colored)
     assert re.findall(r"\x1b\[[0-9;]*m", painted) == ["\x1b[1;31m", "\x1b[0m"]
     assert re.sub(r"\x1b\[[0-9;]*m", "", painted) == text_report(made)
 

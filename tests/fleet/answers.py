@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sdstop.fleet.answer import LabelledSeries, QueryAnswer
+from sdstop.fleet.answer import LabeledSeries, QueryAnswer
 
 HOSTILE = 'eth\x1b[31m0\n"\u202e'
 
 
 def answer(*rows: tuple[Mapping[str, str], float], **more: tuple[str, ...]) -> QueryAnswer:
     return QueryAnswer(
-        tuple(LabelledSeries({"job": "sdstop", **labels}, ((1000.0, value),)) for labels, value in rows), **more
+        tuple(LabeledSeries({"job": "sdstop", **labels}, ((1000.0, value),)) for labels, value in rows), **more
     )
 
 

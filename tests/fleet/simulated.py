@@ -23,7 +23,7 @@ Value = Callable[[int], float]
 Told = tuple[str, dict[str, str], float | Value]
 
 
-def labelled(**labels: str) -> str:
+def labeled(**labels: str) -> str:
     """Return labels as they stand between braces."""
     escaped = {k: v.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") for k, v in labels.items()}
     return ",".join(f'{key}="{value}"' for key, value in escaped.items())
@@ -38,11 +38,11 @@ def write(path: Path, nodes: int, now: int, *, minutes: int = 15, disks: int = 6
     families: dict[str, list[tuple[str, float | Value, bool]]] = defaultdict(list)
     for number in range(nodes):
         node = {"instance": f"n{number:03d}:10042", "job": "sdstop"}
-        families["up"].append((labelled(**node), float(number != DOWN), number == SILENT))
+        families["up"].append((labeled(**node), float(number != DOWN), number == SILENT))
         if number == DOWN:
             continue
         for metric, labels, value in told(number, disks, hostile):
-            families[metric].append((labelled(**node, **labels), value, number == SILENT))
+            families[metric].append((labeled(**node, **labels), value, number == SILENT))
     with path.open("w") as out:
         for name, rows in families.items():
             kind = "counter" if name.endswith("_total") else "gauge"

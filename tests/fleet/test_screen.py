@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 from sdstop.analysis.comparison.outlier import Trait, outliers
 from sdstop.core.config_error import ConfigError
 from sdstop.core.finding import Severity
-from sdstop.fleet.answer import LabelledSeries, QueryAnswer
+from sdstop.fleet.answer import LabeledSeries, QueryAnswer
 from sdstop.fleet.picture import picture
 from sdstop.fleet.state import FleetState, Key
 from sdstop.fleet.watcher import NodePicture
@@ -211,8 +211,8 @@ async def test_a_thousand_nodes_cost_what_is_seen() -> None:
         assert "worst 500 of 5000" in screen()
 
 
-def _age(at: int) -> LabelledSeries:
-    return LabelledSeries({"job": "sdstop", **node(f"m{at:04d}")}, ((1.0, 2.0),))
+def _age(at: int) -> LabeledSeries:
+    return LabeledSeries({"job": "sdstop", **node(f"m{at:04d}")}, ((1.0, 2.0),))
 
 
 def test_the_help_names_every_key_that_is_bound() -> None:

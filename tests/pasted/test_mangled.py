@@ -16,7 +16,7 @@ from tests.pasted.mangle import EVERY, Said, changes, faults
 from tests.pasted.mangling import DAMAGE
 
 PARTS = 96
-"""Number of parts of all changes; pairs of texts have neighbouring parts, so every change meets some texts."""
+"""Number of parts of all changes; pairs of texts have neighboring parts, so every change meets some texts."""
 DAMAGES = 6
 """Number of parts of all damage."""
 

@@ -562,7 +562,7 @@ def test_a_device_on_top_of_others_is_not_judged_alone() -> None:
     assert found(judged(peers.shown(files, names, lambda *_: Load(2, 0, 3000.0, busy=1.0)))) == set()
 
 
-# --- neighbours -------------------------------------------------------------------------------------------
+# --- neighbors -------------------------------------------------------------------------------------------
 
 
 def test_a_busy_neighbour_partition_is_named_and_the_disk_is_not_to_be_replaced() -> None:

@@ -399,7 +399,7 @@ async def test_a_measured_payload_is_compared_too() -> None:
         assert "Payload of etherd/e0.1 8704 -> 8192 at 14:13:30Z" in await shown.press("3")
 
 
-# --- sizes of screens, colours, names -----------------------------------------------------------------------
+# --- sizes of screens, colors, names -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size", [LOW, SMALL, (120, 30), WIDE, (40, 8)])

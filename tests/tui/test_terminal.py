@@ -107,7 +107,7 @@ def restored(sent: bytes) -> bool:
     return all(modes.get(mode, wanted[mode]) == wanted[mode] for mode in wanted) and modes.get(b"1049") == b"l"
 
 
-def colours(sent: bytes) -> set[bytes]:
+def colors(sent: bytes) -> set[bytes]:
     """Return the SGR parameters that set a colour (39 and 49, the terminal's own, are none)."""
     found = set()
     for run in re.findall(rb"\x1b\[([0-9;]*)m", sent):
@@ -236,7 +236,7 @@ def test_no_color_sends_no_colour_at_all() -> None:
     with terminal(environment={"NO_COLOR": "1"}) as shown:
         shown.press("2")
         shown.until(lambda sent: b"Arrays and disks" in sent)
-        assert colours(shown.sent) == set()
+        assert colors(shown.sent) == set()
         assert re.search(rb"\x1b\[(\d+;)*7[;m]", shown.sent)
 
 
@@ -270,7 +270,7 @@ def test_colours_are_those_that_the_terminal_has(
 ) -> None:
     """No kind is the terminal's own sixteen, 5 one of 256, and 2 any."""
     with terminal(*options, environment=environment) as shown:
-        found = colours(shown.sent)
+        found = colors(shown.sent)
         assert found
         assert {kind for run in found for kind in re.findall(rb"\b[34]8;(\d)", run)} == kinds
 

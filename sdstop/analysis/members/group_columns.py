@@ -31,7 +31,7 @@ def device_of(member: Thing) -> str:
 def columns_of(group: PeerGroup) -> Columns:
     """Return the devices of each stripe column, in slot order.
 
-    Copies that neighbouring members carry form one column, because these legs carry the same writes, if their number
+    Copies that neighboring members carry form one column, because these legs carry the same writes, if their number
     divides the number of members (RAID10 with near copies, mirrors). In every other layout each device is a column of
     its own. A missing leg leaves the others in its column.
     """

@@ -8,7 +8,7 @@ from sdstop.analysis.disks.standstill import Standstill
 from sdstop.analysis.members.column import Second
 from sdstop.analysis.members.lag import Lag
 from sdstop.analysis.members.laggard import Wait
-from sdstop.analysis.members.neighbour import Neighbour
+from sdstop.analysis.members.neighbor import Neighbor
 from sdstop.analysis.members.peer_samples import Columns, GroupColumns
 from sdstop.analysis.members.relapse import Relapse
 from sdstop.analysis.members.stripe import Verdict
@@ -24,7 +24,7 @@ _STRIPED = frozenset({"raid0", "raid10", "raid5", "raid6"})
 class Laggard(Struct, frozen=True):
     """A slow member: far longer waits than its peers, or standstills or relapses that they do not have.
 
-    `neighbour` is set if another load on its disk is the cause. `critical` has hysteresis. `base` is the device below a
+    `neighbor` is set if another load on its disk is the cause. `critical` has hysteresis. `base` is the device below a
     member that is a mapping (an image of LVM's raid) of one device, "" for others.
     """
 
@@ -32,7 +32,7 @@ class Laggard(Struct, frozen=True):
     thing: Thing | None
     wait: Wait | None = None
     still: Standstill | None = None
-    neighbour: Neighbour | None = None
+    neighbor: Neighbor | None = None
     critical: bool = False
     base: str = ""
     relapse: Relapse | None = None

@@ -38,7 +38,7 @@ from sdstop.analysis.members.slow_members import (
     PAST,
     device_below,
     laggard_of,
-    neighbour_of,
+    neighbor_of,
     slow_members,
     sudden_members,
     thing_of,
@@ -47,7 +47,7 @@ from sdstop.analysis.members.stripe import StripePattern
 from sdstop.analysis.members.unjudged import (
     parity_alone,
     silent_member,
-    synchronising,
+    synchronizing,
     uncounted_member,
 )
 from sdstop.collectors.block.readings import BlockDevice
@@ -162,7 +162,7 @@ def _judge(window: Window, group: PeerGroup | None, layout: GroupColumns, limits
         printed = services_of(window, layout, _by_device(group))
         if printed:
             return _of_printed(window, judged, printed, limits)
-    action = synchronising(window, upper, moments)
+    action = synchronizing(window, upper, moments)
     if not action and seconds and coarse is not None and not window.rows(Disk):
         # Printed rates without counters: the minutes of counters, which judge coarse samples, do not exist.
         unchecked = _too_coarse(coarse)
@@ -190,20 +190,20 @@ def _of_pattern(
     """Judge the last seconds: the pattern of the queue, and slow members; an `even` group has none."""
     layout, group = judged.layout, judged.group
 
-    def no(reason: str) -> JudgedGroup:
+    def undecided(reason: str) -> JudgedGroup:
         return replace(judged, unchecked=reason, slow_unchecked=reason)
 
     if not layout.names:
-        return no("members unknown")
+        return undecided("members unknown")
     if (alone := parity_alone(judged.array)) is not None:
-        return no(f"layout {alone}: one disk holds all parity and gets more requests by design")
+        return undecided(f"layout {alone}: one disk holds all parity and gets more requests by design")
     if action:
         forget(window, layout, len(moments))
-        return no(f"{action} running or just finished; its I/O masks the load distribution")
+        return undecided(f"{action} running or just finished; its I/O masks the load distribution")
     if uncounted := uncounted_member(window, layout, judged.array, moments):
-        return no(uncounted)
+        return undecided(uncounted)
     if coarse is not None:
-        return no(_too_coarse(coarse))
+        return undecided(_too_coarse(coarse))
     fewest = limits.seconds if group is not None else min(limits.seconds, FEWEST_PASTED)
     rotational = judged.rotational is True
     early = () if even else sudden_members(window, judged, seconds, limits)
@@ -211,9 +211,9 @@ def _of_pattern(
     if count < fewest:
         sign = "" if even else _lags(seconds, limits)
         seen = f"collecting data: {count} of {fewest:g} samples of every member"
-        return replace(no(seen), slow=early, sign=sign)
-    none: tuple[Sequence[Second], tuple[Laggard, ...], str, str] = seconds, (), "", ""
-    longer, slow, lately, sign = none if even else slow_members(window, judged, seconds, limits, early)
+        return replace(undecided(seen), slow=early, sign=sign)
+    no_slow: tuple[Sequence[Second], tuple[Laggard, ...], str, str] = seconds, (), "", ""
+    longer, slow, lately, sign = no_slow if even else slow_members(window, judged, seconds, limits, early)
     verdict = None
     if judged.kind in _SPREAD:
         wait = slow[0].wait if slow else None
@@ -223,14 +223,14 @@ def _of_pattern(
     judged = replace(judged, seconds=seconds, verdict=verdict, slow=slow, slow_unchecked=lately, sign=sign)
     if not slow and (silent := silent_member(layout, moments)):
         reason = f"{silent} completes nothing, so its queue cannot be measured"
-        return replace(no(reason), seconds=(), verdict=None)
+        return replace(undecided(reason), seconds=(), verdict=None)
     return judged
 
 
 _SIGNS = 5
 """Fewest samples in a row that show a sign."""
 _SHORT = 0.02
-"""Seconds of a wait that is none."""
+"""Seconds: a shorter wait is not a sign of a slow member."""
 
 
 def _lags(seconds: Sequence[Second], limits: StripeLimits) -> str:
@@ -296,7 +296,7 @@ def _of_minutes(window: Window, judged: JudgedGroup, limits: StripeLimits, actio
         more = [laggard for laggard in more if laggard.member != still.device]
         known -= {still.device}
         thing = thing_of(judged, still.device)
-        near = neighbour_of(window, judged, thing)
+        near = neighbor_of(window, judged, thing)
         critical = near is None and standstill.is_critical(window, still)
         more.append(Laggard(still.device, thing, None, still, near, critical, device_below(window, thing)))
     elif not more and not judged.slow and judged.group is not None and action is None:
@@ -337,8 +337,8 @@ def _relapsing(window: Window, judged: JudgedGroup, limits: StripeLimits) -> lis
     if found is None:
         return []
     thing = thing_of(judged, found.member)
-    near = neighbour_of(window, judged, thing)
-    return [Laggard(found.member, thing, neighbour=near, base=device_below(window, thing), relapse=found)]
+    near = neighbor_of(window, judged, thing)
+    return [Laggard(found.member, thing, neighbor=near, base=device_below(window, thing), relapse=found)]
 
 
 def _slow_over_minutes(

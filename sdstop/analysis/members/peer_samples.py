@@ -36,7 +36,7 @@ BLOCKS = 10
 FEWEST_BLOCKS = 4
 """Blocks of samples that a comparison needs."""
 SHORTEST = 24.0
-"""Minimum number of blocks, and of seconds that they cover."""
+"""Minimum seconds that these blocks cover."""
 
 Columns = tuple[tuple[str, ...], ...]
 """Devices of each stripe column in order, by kernel name."""

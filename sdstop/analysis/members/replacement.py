@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop.analysis.members.judged_group import JudgedGroup, Laggard
-from sdstop.analysis.members.neighbour import Neighbour
+from sdstop.analysis.members.neighbor import Neighbor
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.joins import GroupKind, ThingKind
@@ -18,12 +18,12 @@ _RAID = "raid"
 
 def advice(judged: JudgedGroup, laggard: Laggard) -> tuple[Advice, ...]:
     """Return the advice on a slow member, first the commands that only read."""
-    if laggard.neighbour is not None:
-        return tuple(_about_neighbour(laggard.neighbour))
+    if laggard.neighbor is not None:
+        return tuple(_about_neighbor(laggard.neighbor))
     return (*_checks(judged, laggard), *_removal(judged, laggard))
 
 
-def _about_neighbour(near: Neighbour) -> Iterator[Advice]:
+def _about_neighbor(near: Neighbor) -> Iterator[Advice]:
     yield "Move or limit the other load on the disk."
     yield run("iostat", "-xp", near.disk, "1", note="load of each partition")
 

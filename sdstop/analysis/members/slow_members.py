@@ -11,7 +11,7 @@ from sdstop.analysis.members.column import Second, StripeLimits
 from sdstop.analysis.members.group_columns import device_of
 from sdstop.analysis.members.judged_group import JudgedGroup, Laggard
 from sdstop.analysis.members.laggard import Wait, extent, slowest, sudden, times
-from sdstop.analysis.members.neighbour import Neighbour, neighbour
+from sdstop.analysis.members.neighbor import Neighbor, neighbor
 from sdstop.analysis.members.peer_samples import SECONDS, recent, seconds_of
 from sdstop.core.history import Window
 from sdstop.core.joins import CONTAINS
@@ -106,7 +106,7 @@ def laggard_of(
 ) -> Laggard:
     """Return a slow member with its severity; `count` of the `seconds` are those in which it was found."""
     thing = thing_of(judged, wait.disk)
-    near = neighbour_of(window, judged, thing)
+    near = neighbor_of(window, judged, thing)
 
     def earlier() -> Iterator[float | None]:
         for back in range(1, PAST + 1):
@@ -128,12 +128,12 @@ def device_below(window: Window, thing: Thing | None) -> str:
     return below[0] if len(below) == 1 else ""
 
 
-def neighbour_of(window: Window, judged: JudgedGroup, thing: Thing | None) -> Neighbour | None:
+def neighbor_of(window: Window, judged: JudgedGroup, thing: Thing | None) -> Neighbor | None:
     """Return the other load on the disk of a member that explains its waits, None if there is none."""
     if thing is None or judged.group is None:
         return None
     peers = [other for other in judged.group.members if other is not thing]
-    return neighbour(window, thing, peers, judged.group.upper, recent(window, SECONDS, FEWEST_PASTED))
+    return neighbor(window, thing, peers, judged.group.upper, recent(window, SECONDS, FEWEST_PASTED))
 
 
 def thing_of(judged: JudgedGroup, member: str) -> Thing | None:

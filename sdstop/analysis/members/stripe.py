@@ -140,7 +140,7 @@ def _is_crowded(load: _Load, top_share: float, deficit: float, limits: StripeLim
 
 
 _STEADY = 8
-"""Ratio of the longest to the shortest queue of a crowd, at most."""
+"""Maximum ratio of the longest to the shortest queue of a crowd."""
 
 
 def _steady(crowded: Sequence[_Load]) -> list[_Load]:
@@ -231,7 +231,7 @@ _EVEN = 1e-9
 _COUPLED = 2
 """Requests that wait together per update and parity disk (fitted, so that one deep writer is not a crowd)."""
 _BUSIER = 0.25
-"""Busy time of columns beyond that of exponential services, at most; 0.17 if all take equally long, more by jiffies."""
+"""Maximum busy time of columns beyond that of exponential services; 0.17 if all take equally long, more by jiffies."""
 _BY_CHANCE = 0.5
 """Columns with such a long queue, of all, that random arrivals would make at the utilization of the others."""
 _DEEP = 8.0

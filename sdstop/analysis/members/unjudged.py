@@ -26,7 +26,7 @@ def parity_alone(array: Array | None) -> str | None:
     return layout if layout is not None and (layout.startswith("parity-") or layout.endswith("-6")) else None
 
 
-def synchronising(window: Window, upper: Thing | None, moments: Sequence[Moment[DiskActivity]]) -> str | None:
+def synchronizing(window: Window, upper: Thing | None, moments: Sequence[Moment[DiskActivity]]) -> str | None:
     """Return the rebuild or check that ran at any time since the first sample, None if there was none."""
     if upper is None:
         return None

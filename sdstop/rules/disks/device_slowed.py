@@ -190,7 +190,7 @@ def _advice(window: Window, name: str, thing: Thing | None) -> Iterator[Advice]:
         yield "Look for delay and loss on the way to the target, then at the target."
         yield run("ss", "-tinO", note="rtt and retrans of its connections")
     else:
-        yield "Look for what changed then: a limit, a neighbour, a path, the disk."
+        yield "Look for what changed then: a limit, a neighbor, a path, the disk."
     yield run("iostat", "-x", name, "1")
     yield run("journalctl", "-k", note="resets, timeouts, paths that changed").pipe("grep", "-w", *operands(name))
 
@@ -209,5 +209,5 @@ DEVICE_SLOWED = Rule(
     many="slowed",
     view="disks",
     after=LOADS,
-    advice="Look for what changed then: a limit, a neighbour, a path, the disk.",
+    advice="Look for what changed then: a limit, a neighbor, a path, the disk.",
 )

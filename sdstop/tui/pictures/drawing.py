@@ -1,4 +1,4 @@
-"""Parts of pictures: labelled blocks, and series that fill a width."""
+"""Parts of pictures: labeled blocks, and series that fill a width."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def causes(scene: Scene) -> list[Cause]:
 
 
 def _texts(cause: Cause) -> tuple[tuple[str, str], ...]:
-    """Return the labelled sentences: why and hurt."""
+    """Return the labeled sentences: why and hurt."""
     finding, entry = cause.finding, cause.entry
     if finding is None:
         good = sum(len(verdict.subjects) for verdict in cause.scene.look.judgement.ruled_out)

@@ -79,7 +79,7 @@ def _good(judged: JudgedGroup, limits: Limits) -> str:
 
 
 def _slow(window: Window, judged: JudgedGroup, laggard: Laggard, limits: Limits) -> Finding:
-    member, near = laggard.member, laggard.neighbour
+    member, near = laggard.member, laggard.neighbor
     row = window.get(DiskActivity, member)
     values: list[Value] = []
     kind = "MEMBER" if judged.striped else "DEVICE"
@@ -189,7 +189,7 @@ def _relapse_values(found: Relapse, limits: Limits) -> tuple[Value, ...]:
 def _evidence(window: Window, judged: JudgedGroup, laggard: Laggard) -> Iterator[Cite | None]:
     """Yield the rows of the slow member, of a peer and of the group."""
     peers = [name for name in judged.layout.names if name != laggard.member]
-    near = [laggard.neighbour.device] if laggard.neighbour is not None else []
+    near = [laggard.neighbor.device] if laggard.neighbor is not None else []
     for name in (laggard.member, *near, *peers[:1]):
         row = window.get(DiskActivity, name)
         if row is not None:

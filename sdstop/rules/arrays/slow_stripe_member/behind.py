@@ -5,7 +5,7 @@ from __future__ import annotations
 from sdstop.analysis.members.judged_group import JudgedGroup, Laggard
 from sdstop.analysis.members.lag import FULL, TIMES, Lag
 from sdstop.analysis.members.replacement import advice
-from sdstop.analysis.members.slow_members import device_below, neighbour_of, thing_of
+from sdstop.analysis.members.slow_members import device_below, neighbor_of, thing_of
 from sdstop.collectors.block.readings import BlockDevice
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, RuledOut, Severity, Value, Verdict, cites
@@ -17,7 +17,7 @@ from sdstop.readings.disk import DiskActivity
 def lagging(window: Window, judged: JudgedGroup, lag: Lag) -> Verdict:
     """Return the verdict on a member that lags; other load on its disk, or another model, explains it."""
     thing = thing_of(judged, lag.disk)
-    near = neighbour_of(window, judged, thing)
+    near = neighbor_of(window, judged, thing)
     name = human.safe(lag.disk, 16)
     times = human.number(lag.times)
     if near is not None or _is_of_another_model(window, judged, lag.disk):

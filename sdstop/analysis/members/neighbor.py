@@ -1,4 +1,4 @@
-"""Neighbours of a member: other things on the same disk, whose load makes it wait."""
+"""Neighbors of a member: other things on the same disk, whose load makes it wait."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from sdstop.core.topology import Topology
 from sdstop.readings.disk import DiskActivity
 
 LEAST = 0.5
-"""Requests of a neighbour, as a share of the member's own, below which it does not matter."""
+"""Requests of a neighbor, as a share of the member's own, below which it does not matter."""
 MORE = 1.5
-"""Requests of the whole disk, as a multiple of the median of the peers' disks, that make the neighbour the cause."""
+"""Requests of the whole disk, as a multiple of the median of the peers' disks, that make the neighbor the cause."""
 
 
-class Neighbour(Struct, frozen=True):
+class Neighbor(Struct, frozen=True):
     """The busiest other thing on a member's disk.
 
     `requests` are those of all other things on the disk, `own` the member's, per second. `used` is the name of
-    the array, volume or mount point on the neighbour.
+    the array, volume or mount point on the neighbor.
     """
 
     disk: str
@@ -33,10 +33,10 @@ class Neighbour(Struct, frozen=True):
     used: str = ""
 
 
-def neighbour(
+def neighbor(
     window: Window, member: Thing, peers: Sequence[Thing], upper: Thing | None, moments: Sequence[Moment[DiskActivity]]
-) -> Neighbour | None:
-    """Return the neighbour that explains why a member waits longer than its peers, None if there is none.
+) -> Neighbor | None:
+    """Return the neighbor that explains why a member waits longer than its peers, None if there is none.
 
     `moments` are the samples to average over. A disk that serves no fewer requests than the peers' disks waits for
     reasons of its own, whatever the shares of its users.
@@ -57,7 +57,7 @@ def neighbour(
     busiest = max(others, key=lambda other: others[other])
     users = topology.affected(busiest) or topology.part_of(busiest)
     used = next((thing.label for thing in users if thing is not busiest), "")
-    return Neighbour(disk.device or disk.name, busiest.device or busiest.name, load, max(own, 0.0), used)
+    return Neighbor(disk.device or disk.name, busiest.device or busiest.name, load, max(own, 0.0), used)
 
 
 def _disk(topology: Topology, member: Thing) -> Thing:
