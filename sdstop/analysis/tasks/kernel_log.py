@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from sdstop.collectors.kernel.kinds import KINDS, LogEffect, Subject
+from sdstop.collectors.kernel.message import LogPlace
 from sdstop.collectors.kernel.names import disk_of
 from sdstop.collectors.kernel.readings import KernelComplaint, KernelLog, counted
 from sdstop.core import format as human
@@ -30,6 +31,10 @@ _CLEARS: Mapping[str, frozenset[str]] = {
 """Kinds of messages after which those of other kinds no longer hold."""
 
 
+_OTHERS = frozenset({LogPlace.CONTROLLER, LogPlace.SERVER, LogPlace.SESSION, LogPlace.MAPPED})
+"""Things whose names can look like those of partitions: vdo4 is a volume of VDO, and no partition of the disk vdo."""
+
+
 def by_thing(window: Window, subject: Subject) -> dict[str, list[KernelComplaint]]:
     """Return the messages about one type of thing by its name; those about partitions belong to their disk."""
 
@@ -37,7 +42,8 @@ def by_thing(window: Window, subject: Subject) -> dict[str, list[KernelComplaint
         found: dict[str, list[KernelComplaint]] = {}
         for row in window.rows(KernelComplaint).values():
             if row.about is subject:
-                name = disk_of(row.device) if subject is Subject.DEVICE else row.device
+                is_disk = subject is Subject.DEVICE and row.place not in _OTHERS
+                name = disk_of(row.device) if is_disk else row.device
                 found.setdefault(name, []).append(row)
         return found
 
