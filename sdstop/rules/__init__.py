@@ -43,6 +43,7 @@ ORDER = (
     "arrays.hot_stripe_member",
     "arrays.slow_stripe_member",
     "disks.slow_device",
+    "disks.disk_unused",
     "disks.queue_depth_reduced",
     "disks.device_saturated",
     "disks.flush_slow",

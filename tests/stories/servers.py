@@ -31,7 +31,8 @@ class Server:
     """Modules of each processor, the node of each HBA, lanes of the second one, and errors that were corrected.
 
     `used` is the number of modules that the kernel has, and `step` the seconds by which the clock is set after half a
-    minute. `traffic` are bytes a second between the caches of each processor and memory, as resctrl measures them.
+    minute. `traffic` are bytes a second between the caches of each processor and memory, as resctrl measures them. The
+    disk `unused` gets no request after 15 s.
     """
 
     taken: float
@@ -43,6 +44,7 @@ class Server:
     traffic: tuple[float, float]
     used: int = _MODULES
     step: int = 0
+    unused: str = ""
 
     def write(self, path: Path) -> None:
         """Write the capture."""
@@ -51,8 +53,11 @@ class Server:
         Told(shape, self.taken, 5, 13, self._told, names, self._counted).write(path)
 
     def _counted(self, second: int) -> Rows:
-        row = moved(second, reads=_RATE / (1 << 20), read=_RATE, read_wait=0.006, busy=0.5)
-        return {disk_name(n): list(row) for n in range(_DISKS)}
+        rows = {disk_name(n): self._row(second) for n in range(_DISKS)}
+        return rows | ({self.unused: self._row(min(second, 15))} if self.unused else {})
+
+    def _row(self, second: int) -> list[int]:
+        return [*moved(second, reads=_RATE / (1 << 20), read=_RATE, read_wait=0.006, busy=0.5)]
 
     def _told(self, second: int) -> Evidence:
         found: dict[str, str | bytes] = {}
@@ -112,4 +117,5 @@ STORIES: Stories = {
         _STARTED + 900_000, (4, 4), (0, 1), 8, 0, 2400, (14e9, 13e9), used=_MODULES - 1, step=90
     ),
     "server-even": lambda: Server(_STARTED + 600_000, (4, 4), (0, 1), 8, 0, 2400, (14e9, 13e9)),
+    "server-disk-unused": lambda: Server(_STARTED + 1_200_000, (4, 4), (0, 1), 8, 0, 2400, (14e9, 13e9), unused="sdh"),
 }

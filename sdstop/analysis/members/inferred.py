@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sdstop.core.averages import median
 from sdstop.core.expression import expression
-from sdstop.core.history import Window
+from sdstop.core.history import Moment, Window
 from sdstop.readings.disk import DiskActivity
 
 FEWEST = 3
@@ -28,7 +28,18 @@ def is_whole_disk(name: str) -> bool:
 
 def inferred(window: Window) -> Iterator[tuple[str, ...]]:
     """Yield groups of at least three disks whose rates lie within EQUAL of each other in most intervals."""
-    moments = [m for m in window.moments(DiskActivity) if m.started >= window.now.monotonic - SECONDS]
+    for found in rates_by_class(window).values():
+        yield from _alike(found)
+
+
+def pasted_moments(window: Window) -> Sequence[Moment[DiskActivity]]:
+    """Return the samples of rates that are not too old, oldest first."""
+    return [m for m in window.moments(DiskActivity) if m.started >= window.now.monotonic - SECONDS]
+
+
+def rates_by_class(window: Window) -> dict[str, dict[str, list[float]]]:
+    """Return the requests per second of each whole disk in each of these samples, by name class and name."""
+    moments = pasted_moments(window)
     rates: dict[str, dict[str, list[float]]] = {}
     for name in window.rows(DiskActivity) if moments else ():
         known = _WHOLE.fullmatch(str(name))
@@ -36,8 +47,7 @@ def inferred(window: Window) -> Iterator[tuple[str, ...]]:
         if known is not None and all(row is not None for row in rows):
             of = [row.completed_per_second for row in rows if row is not None]
             rates.setdefault(next(filter(None, known.groups())), {})[str(name)] = of
-    for found in rates.values():
-        yield from _alike(found)
+    return rates
 
 
 def _alike(rates: dict[str, list[float]]) -> Iterator[tuple[str, ...]]:
@@ -52,5 +62,10 @@ def _alike(rates: dict[str, list[float]]) -> Iterator[tuple[str, ...]]:
 
 
 def _are_equal(one: list[float], other: list[float]) -> bool:
-    equal = sum(max(a, b) <= EQUAL * min(a, b) for a, b in zip(one, other, strict=True))
+    equal = sum(map(is_equal, one, other))
     return equal > _MOST * len(one)
+
+
+def is_equal(one: float, other: float) -> bool:
+    """Return whether two rates are equal but for chance."""
+    return max(one, other) <= EQUAL * min(one, other)

@@ -260,7 +260,7 @@ KERNEL_IO_ERRORS = Rule(
         Covers(BlockDevice, where=lambda row: row.kind in _DISKS and row.parent is None),
         Covers(DiskLog),
     ),
-    explains=("filesystem-errors", "filesystem-readonly"),
+    explains=("filesystem-errors", "filesystem-readonly", "disk-unused"),
     many="have errors in the kernel log",
     damage=Damage.AVAILABILITY,
     view="disks",
