@@ -40,7 +40,13 @@ def judged(*lines: str | None, members: int = 2, every: float = 5.0, images: boo
     frames = [
         (
             every * n,
-            node(f"vg0-vol: 0 65536 raid {line}\n" if line is not None else None, members, images=images, table=table),
+            node(
+                # Another line differs in each sample: evidence that stays the same shows no run of its source.
+                f"vg0-vol: 0 65536 raid {line}\nvg0-other: 0 {n + 1} linear \n" if line is not None else None,
+                members,
+                images=images,
+                table=table,
+            ),
         )
         for n, line in enumerate(lines)
     ]
@@ -128,6 +134,28 @@ def test_whole_volumes(line: str, members: int) -> None:
 )
 def test_what_is_strange_is_never_good(line: str) -> None:
     assert isinstance(judged(line).of(NAME if line.count(" ") > 3 and "AAA" not in line else "vg0/vol"), Unchecked)
+
+
+@pytest.mark.parametrize(("samples", "fires", "gap"), [(1, False, Gap.OPEN), (2, False, Gap.SIGNS), (3, True, None)])
+def test_a_whole_volume_that_stays_frozen(samples: int, fires: bool, gap: Gap | None) -> None:  # noqa: FBT001
+    said = judged("raid1 2 AA 1/1 idle 0 0 -", *["raid1 2 AA 1/1 frozen 0 0 -"] * samples)
+    if fires:
+        assert said.finding(NAME).title == "REBUILDS AND CHECKS FROZEN"
+    else:
+        assert said.unchecked(NAME).gap is gap
+
+
+@pytest.mark.parametrize(("samples", "fires"), [(6, False), (7, True)])
+@pytest.mark.parametrize("action", ["idle", "frozen"])
+def test_a_first_synchronization_that_does_not_run(samples: int, action: str, fires: bool) -> None:  # noqa: FBT001
+    said = judged(*[f"raid1 2 aa 512/65536 {action} 0 0 -"] * samples)
+    if fires:
+        finding = said.finding(NAME)
+        assert (finding.title, finding.damage) == ("FIRST SYNC NOT RUNNING", Damage.REDUNDANCY)
+        assert finding.cause == f"It stands at 0.8% and has been {action} for at least 30s."
+    else:
+        assert said.unchecked(NAME).gap is Gap.SIGNS
+    judged(*[f"raid1 2 aa 512/65536 {action} 0 0 -"] * samples, "raid1 2 aa 600/65536 resync 0 0 -").ruled_out(NAME)
 
 
 def test_a_dead_journal_stops_writes() -> None:

@@ -16,6 +16,7 @@ from sdstop.core.finding import Damage, Finding, Gap, RuledOut, Severity, Unchec
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
 from sdstop.core.rule import Covers, Limits, Rule
+from sdstop.rules.arrays.volume_degraded.held import frozen, unsynchronized
 
 _SOURCE = "dm-status"
 _GAPS = {Outcome.ABSENT: Gap.UNRECORDED, Outcome.DENIED: Gap.DENIED}
@@ -59,21 +60,21 @@ def _judged(window: Window, row: MappedRaidState) -> Iterator[Verdict]:
     elif row.stale and row.action == "reshape":
         yield Unchecked("reshape running; new members are not in sync yet", row.volume, calm=True)
     elif (row.stale and ALIVE not in row.health) or (not row.stale and row.action == "resync"):
-        yield _first_sync(row)
+        yield _first_sync(window, row)
     elif row.stale:
         yield _degraded(window, row, row.health)
     elif row.action == "frozen":
-        yield Unchecked("all members in sync, but synchronization is frozen", row.volume)
+        yield frozen(window, row)
     else:
         yield RuledOut(row.volume, f"{row.level}, all {row.members} members in sync")
 
 
-def _first_sync(row: MappedRaidState) -> Verdict:
+def _first_sync(window: Window, row: MappedRaidState) -> Verdict:
     """Return the verdict of a volume that synchronizes, and of which no member lacks data of another."""
+    if row.action != "resync":
+        return unsynchronized(window, row)
     done = human.done(row.done / row.total if row.done is not None and row.total else None)
-    if row.action == "resync":
-        return RuledOut(row.volume, f"{row.level}, no member failed; resync {done}% done")
-    return Unchecked(f"first synchronization at {done}% and not running ({row.action})", row.volume)
+    return RuledOut(row.volume, f"{row.level}, no member failed; resync {done}% done")
 
 
 def _degraded(window: Window, row: MappedRaidState, health: str) -> Finding:
