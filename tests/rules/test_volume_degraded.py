@@ -152,7 +152,7 @@ def test_a_first_synchronization_that_does_not_run(samples: int, action: str, fi
     if fires:
         finding = said.finding(NAME)
         assert (finding.title, finding.damage) == ("FIRST SYNC NOT RUNNING", Damage.REDUNDANCY)
-        assert finding.cause == f"It stands at 0.8% and has been {action} for at least 30s."
+        assert finding.cause == f"At 0.8%, and {action} for at least 30s."
     else:
         assert said.unchecked(NAME).gap is Gap.SIGNS
     judged(*[f"raid1 2 aa 512/65536 {action} 0 0 -"] * samples, "raid1 2 aa 600/65536 resync 0 0 -").ruled_out(NAME)

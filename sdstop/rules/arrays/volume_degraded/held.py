@@ -63,7 +63,7 @@ def unsynchronized(window: Window, row: MappedRaidState) -> Verdict:
         severity=Severity.WARNING,
         subject=row.volume,
         title="FIRST SYNC NOT RUNNING",
-        cause=f"It stands at {done}% and has been {row.action} for at least {human.duration(lasting)}.",
+        cause=f"At {done}%, and {row.action} for at least {human.duration(lasting)}.",
         impact="The members do not have the same data: a failure can lose data.",
         values=(
             Value("lasting", "not running for, minimum", lasting, "seconds", above=WAITING),
