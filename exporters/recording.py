@@ -47,6 +47,7 @@ _CREATE = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _OWN_TIME = 5.0
 """Seconds to wait for a reader that holds the file."""
 _OF_PROCESS = expression(r"(?:[a-z]+:)?/proc/\d+/")
+"""Keys of evidence of a process."""
 
 
 class NotRecorded(Exception):  # noqa: N818

@@ -42,7 +42,9 @@ Progress = Callable[[float], None]
 Opened = list[tuple[Origin, list[Frame]]]
 """Origins with their frames; of a text of several nodes, first the node with most outputs, then all of them."""
 NO_TEXTS = Texts((), frozenset())
+"""No text is read as pasted output."""
 EVERYTHING = Period()
+"""All frames, of a recording its last quarter of an hour."""
 
 _ROOT = ("frames", "frames.jsonl", "index", "index.jsonl", "manifest-final.json", "manifest.json", "static")
 _NO_CAPTURE = "is not a capture (no frames/ or static/)"
@@ -199,6 +201,7 @@ def _late(period: Period, ends: Sequence[float], since: float, until: float) -> 
 
 
 def _times(period: Period, newest: float, origin: Origin, usual: float = math.inf) -> tuple[float, float]:
+    """Return the Unix times of a period's ends, by the clock of the node. Raises CaptureRefused."""
     try:
         return period.times(newest, zone_for("node", origin.facts), usual)
     except ValueError as error:

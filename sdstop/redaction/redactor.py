@@ -33,9 +33,12 @@ from sdstop.redaction.pseudonym import NameKind, Pseudonyms
 
 _HOSTNAMES = frozenset({"/proc/sys/kernel/hostname", "/etc/hostname", "cmd:hostname"})
 _SPACED = expression(r"/sys/.*/eui$")
+"""Files with an identifier whose bytes are separated by spaces."""
 _STRINGS = expression(rb"[\x20-\x7e]{3,}")
+"""Text in binary data."""
 _ESCAPE = expression(r"(\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[0-3][0-7]{2}|[nrtbf]))")
 _WIDE = expression(rb"(?:[\x20-\x7e]\0){3,}")
+"""Text of 16 bits a character in binary data."""
 _NVME = expression(r"(?<![\w.])nvme\.([0-9a-f]{4})-([0-9a-f]+)-([0-9a-f]+)-([0-9a-f]{8})(?![\w.])")
 _FACTS = frozenset({"kernel"})
 """Facts about a capture that are not free text."""
