@@ -87,6 +87,14 @@ def test_few_members_and_other_sources_are_not_judged() -> None:
     assert lag([*blocks(member(7, 2.0), 4), *blocks(member(6, 2.0), 4)], rotational=True) is None
 
 
+def test_waits_too_short_to_be_counted_are_no_measure() -> None:
+    none = [
+        StripeMember(f"sd{name}", 0.0, busy, RATE, 0.0, RATE * 4096, 0.0, wait, None)
+        for name, busy, wait in (("a", 0.01, 0.0), ("b", 0.01, 0.0), ("c", 0.01, 0.0), ("d", 0.02, 0.001))
+    ]
+    assert lag([block(*none)] * BLOCKS, rotational=False) is None
+
+
 def test_a_flash_member_needs_less_excess() -> None:
     quick = [
         StripeMember(f"sd{name}", 1.0, RATE * work, RATE, 0.0, RATE * 4096, 0.0, work, None)

@@ -135,7 +135,7 @@ def _judged(name: str, place: int, figures: _Figures, services: Sequence[float],
     least = _SLOWER if rotational else _SLOWER_FLASH
     if services[place] < TIMES * max(peers) or waits[place] < max(TIMES * slowest, slowest + least):
         return None
-    if max(peers) > _CLOSE * min(peers) or not min(peers):
+    if max(peers) > _CLOSE * min(peers) or not min(peers) or not slowest:  # counters have a resolution of 1 ms
         return None
     if not _is_equal(place, others, rates) or not _is_equal(place, others, sizes):
         return None
