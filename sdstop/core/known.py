@@ -13,6 +13,10 @@ _OWN = -1
 """Instead of the number of a buffer: the piece has changed since it was in one, and stays an object."""
 _FEWEST = 4
 """Pieces of a buffer for each valid one, above which the valid ones become objects."""
+LENT = 16
+"""Buffers whose pieces are kept at once."""
+_PASSES = 4
+"""How many times all buffers may be unpacked until the next `settle`; then whatever is asked for is kept."""
 _MOST_GONE = 4096
 """Keys that are gone, beyond the number of those that are there, after which the table of places is rebuilt."""
 
@@ -20,11 +24,12 @@ _MOST_GONE = 4096
 class Known:
     """Newest version of each piece of evidence, by key. One thread changes it while others read.
 
-    Where a piece is asked for that is in a buffer, all pieces of the buffer are made, and kept until the next `settle`.
-    If the buffer is asked for again before the one after that, the pieces that were asked for become objects.
+    Where a piece is asked for that is in a buffer, all pieces of the buffer are made, and kept until the next `settle`,
+    or until those of LENT others have been asked for: a source reads one folder after the other, and 10 000 pieces in
+    all. If the buffer is asked for again before the one after that, the pieces that were asked for become objects.
     """
 
-    __slots__ = ("_asked", "_buffers", "_is_loose", "_lent", "_lent_before", "_live", "_own", "_table")
+    __slots__ = ("_asked", "_buffers", "_is_loose", "_lent", "_lent_before", "_live", "_own", "_table", "_unpacked")
 
     def __init__(self, pieces: Iterable[Evidence] = ()) -> None:
         """Start with pieces as objects."""
@@ -39,6 +44,8 @@ class Known:
         self._lent: dict[int, dict[str, Evidence]] = {}
         self._lent_before: frozenset[int] = frozenset()
         self._asked: set[str] = set()
+        self._unpacked = 0
+        """Buffers unpacked since the last `settle`."""
 
     def __len__(self) -> int:
         return len(self._own) + sum(self._live)
@@ -129,7 +136,7 @@ class Known:
             if buffer is not None and self._live[number] * _FEWEST < len(buffer):
                 self._give_up(number)
         self._asked.clear()
-        self._lent_before, self._lent = frozenset(self._lent), {}
+        self._lent_before, self._lent, self._unpacked = frozenset(self._lent), {}, 0
         if self._is_loose:  # a dict does not become smaller
             self._own, self._is_loose = {**self._own}, False
         if len(self._table[0]) > 2 * len(self) + _MOST_GONE:
@@ -173,11 +180,20 @@ class Known:
 
     def _pieces(self, number: int) -> dict[str, Evidence]:
         """Return the pieces of a buffer."""
-        pieces = self._lent.get(number)
+        lent = self._lent
+        pieces = lent.get(number)
         if pieces is None:
             buffer = self._buffers[number]
             pieces = {} if buffer is None else {piece.key: piece for piece in buffer.pieces()}
-            self._lent[number] = pieces
+            self._unpacked += 1
+            if len(lent) >= LENT and self._unpacked <= _PASSES * len(self._buffers):
+                for other in list(lent)[: 1 - LENT]:
+                    lent.pop(other, None)
+        elif len(lent) >= LENT:
+            lent.pop(number, None)  # the one asked for last is the last to go
+        else:
+            return pieces
+        lent[number] = pieces
         return pieces
 
     def _take_out(self, hashed: int, key: str) -> None:

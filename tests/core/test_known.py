@@ -7,7 +7,7 @@ import pytest
 from sdstop.core import known as known_module
 from sdstop.core import sheaf as sheaf_module
 from sdstop.core.evidence import Evidence
-from sdstop.core.known import Known
+from sdstop.core.known import LENT, Known
 from sdstop.core.sheaf import Sheaf, bound
 
 
@@ -32,6 +32,9 @@ def same(known: Known, model: dict[str, Evidence], asked: list[str]) -> bool:
 @pytest.mark.parametrize("seed", range(20))
 def test_it_is_a_dict_whatever_moves(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(known_module, "_MOST_GONE", -1500 * (seed % 2))  # the table is made anew at nearly each settle
+    monkeypatch.setattr(known_module, "LENT", 2 + seed % 3)
+    monkeypatch.setattr(known_module, "_PASSES", 1 + seed % 5)
+    monkeypatch.setattr(sheaf_module, "TOGETHER", 40 if seed % 2 else 512)
     dice = random.Random(seed)
     names = [f"n{number}" for number in range(1500)]
     asked = [f"/sys/{name}" for name in (*names[::40], "not/there")]
@@ -103,6 +106,27 @@ def test_a_piece_in_use_all_the_time_becomes_an_object() -> None:
     known.settle()
     assert known["/sys/n2"] is not other
     assert dict(known.items()) == {each.key: each for each in pieces}
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+def test_few_buffers_are_unpacked_at_once_unless_all_are_needed(
+    *, in_order: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sheaf_module, "TOGETHER", 10)
+    pieces = [piece(f"n{number}", number) for number in range(1000)]
+    known = Known(pieces)
+    moved(known, pieces)
+    known.settle()
+    asked = list(pieces)
+    if not in_order:
+        random.Random(1).shuffle(asked)
+    assert [known[each.key] for each in asked] == asked
+    buffers = 100
+    if in_order:
+        assert (len(known._lent), known._unpacked) == (LENT, buffers)
+    else:
+        assert len(known._lent) > LENT
+        assert known._unpacked <= 5 * buffers
 
 
 def test_the_last_valid_pieces_of_a_buffer_become_objects() -> None:
