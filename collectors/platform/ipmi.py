@@ -9,7 +9,11 @@ r"""Sensors and events of the management controller, from recorded output of ipm
        3 | 11/27/2026 | 04:00:12 | Power Supply #0x51 | Power Supply AC lost | Asserted      ipmitool sel list
        3 | 11/27/26 | 04:00:12 CET | Power Supply PS2 Status | Power Supply AC lost | Deasserted      sel elist
 
-The log (lib/ipmi_sel.c: ipmi_sel_print_std_entry) ends with the newest entry. Names of events: ipmi_sel.h.
+    ID | Date | Time | Name | Type | State | Event       ipmi-sel --output-event-state (FreeIPMI ipmi-sel/)
+    3 | Oct-06-2026 | 19:47:12 | PSU2 Status | Power Supply | Critical | Power Supply Failure detected
+
+FreeIPMI shows no direction there: an event whose state is nominal ends the same event of the sensor. The log
+(lib/ipmi_sel.c: ipmi_sel_print_std_entry) ends with the newest entry. Names of events: ipmi_sel.h.
 """
 
 from __future__ import annotations
@@ -128,6 +132,41 @@ def parse_events(text: str, key: str) -> Iterator[HardwareEvent]:
     yield from (replace(each, newest=newest) for each in found.values())
 
 
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_FREE = expression(r"(?P<month>[A-Z][a-z]{2})-(?P<day>\d{2})-(?P<year>\d{4})")
+_WORDS = (
+    ("power supply input lost", "ac lost or out-of-range"), ("power supply failure detected", "failure detected"),
+    ("uncorrectable memory error", "uncorrectable ecc"),
+    ("correctable memory error logging limit reached", "correctable ecc logging limit reached"),
+    ("correctable memory error", "correctable ecc"),
+)  # fmt: skip
+"""Events of FreeIPMI (libfreeipmi/event/ipmi-event-strings) and the names that ipmitool has for them."""
+
+
+def as_ipmitool(text: str) -> str:
+    """Return a log of ipmi-sel as `ipmitool sel list` prints it; a nominal event without a fault before is left out."""
+    lines, faults = [], set[tuple[str, str]]()
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.split("|")]
+        if len(cells) != _FREE_COLUMNS or not cells[0].isdecimal():
+            continue
+        number, date, clock, name, kind, state, event = cells
+        day = _FREE.fullmatch(date)
+        if day is not None and day["month"] in _MONTHS:
+            date = f"{_MONTHS.index(day['month']) + 1:02}/{day['day']}/{day['year']}"
+        event = event.partition(" ; ")[0].replace(" - going ", " going ")
+        event = next((own for free, own in _WORDS if event.lower().startswith(free)), event)
+        about = name if name.lower().startswith(kind.lower()) else f"{kind} {name}"
+        if state in {"Critical", "Warning"}:
+            faults.add((about, event))
+        elif (about, event) not in faults:
+            continue
+        direction = "Deasserted" if state == "Nominal" else "Asserted"
+        lines.append(f"{number} | {date} | {clock} | {about} | {event} | {direction}")
+    return "\n".join(lines)
+
+
+_FREE_COLUMNS = 7
 SENSORS = Form(
     key="cmd:ipmitool sdr",
     first=r"[^\s|][^|\n]{0,15} *\| (?:-?\d[\d.]* (?:degrees [CFK]|Volts|Amps|Watts|RPM|percent|CFM)"
@@ -149,6 +188,15 @@ EVENTS = Form(
 )
 
 
+FREE_EVENTS = Form(
+    key="cmd:ipmi-sel --output-event-state",
+    first=r"ID +\| Date +\| Time +\| Name +\| Type +\| State +\| Event *$",
+    goes_on=r"\d+ +\|.*\|.*",
+    reads="events of the management controller's log",
+    versions="FreeIPMI 1.0 and later, with the column State",
+)
+
+
 def read(host: Host) -> Iterable[Reading]:
     """Return the sensors and events of recorded outputs. Raises Absent without any."""
     sensors: dict[str, HardwareSensor] = {}
@@ -158,6 +206,9 @@ def read(host: Host) -> Iterable[Reading]:
             if known is None or known.status in {None, "not readable"}:  # the output that shows its state
                 sensors[row.sensor] = row
     events = [row for output in outputs(host, EVENTS) for row in parse_events(output.text, output.key)]
+    for output in outputs(host, FREE_EVENTS):
+        rows = parse_events(as_ipmitool(output.text), output.key)
+        events += [replace(row, needle=f"| {row.last.split()[1]} |" if row.last else "") for row in rows]
     if not sensors and not events:
         raise Absent(SENSORS.key, "not recorded", recorded=False)
     return [*sensors.values(), *{(row.sensor, row.event): row for row in events}.values()]
@@ -168,7 +219,10 @@ IPMI = Collector(
     "Sensors and events in recorded output of ipmitool",
     read,
     (HardwareSensor, HardwareEvent),
-    (Need("cmd:ipmitool *", "sensors and events of the hardware, from captures only; never run"),),
+    (
+        Need("cmd:ipmitool *", "sensors and events of the hardware, from captures only; never run"),
+        Need("cmd:ipmi-sel *", "events of the hardware, from captures only; never run"),
+    ),
     SLOW,
-    forms=(SENSORS, EVENTS),
+    forms=(SENSORS, EVENTS, FREE_EVENTS),
 )

@@ -50,6 +50,8 @@ _PREFIXES: dict[str, str] = {
 
 _OF_IPMITOOL = frozenset({"sdr", "sel", "sensor", "fru", "chassis", "mc", "dcmi", "lan", "power", "pef", "delloem"})
 """Commands of ipmitool, before which are its options."""
+_OF_IPMI_SEL = expression(r"--output-[a-z-]+|--no-[a-z-]+")
+"""Options of ipmi-sel that are kept: others have the password of the controller."""
 
 
 class TypedCommand(Struct, frozen=True):
@@ -222,4 +224,6 @@ def _key(words: Sequence[str], programs: Collection[str]) -> tuple[str, str]:
     if program == "ipmitool":  # its options have the password of the controller
         at = next((at for at, word in enumerate(words) if word in _OF_IPMITOOL), len(words))
         return " ".join([f"cmd:{program}", *(word for word in words[at:] if _NAME.fullmatch(word))]), ""
+    if program == "ipmi-sel":
+        return " ".join([f"cmd:{program}", *(word for word in words[1:] if _OF_IPMI_SEL.fullmatch(word))]), ""
     return " ".join([f"cmd:{program}", *words[1:]]), ""

@@ -118,3 +118,22 @@ def test_any_text_is_read_without_an_error(text: str) -> None:
     for parse in (parse_sensors, parse_events):
         for row in parse(elist("Fan1", "ok", "100 RPM") + event(1, "11/27/2026", AC) + text, "cmd:ipmitool"):
             assert row.sensor
+
+
+FREE = "ID  | Date        | Time     | Name        | Type         | State    | Event\n"
+
+
+def test_a_log_of_freeipmi_is_judged_and_its_password_is_not_kept() -> None:
+    log = (
+        FREE + "13  | Nov-24-2026 | 19:47:12 | PSU2 Status | Power Supply | Critical | Power Supply Failure detected\n"
+    )
+    session = judged(shown(log, "ipmi-sel -h bmc7 -u admin -p hunter22 --output-event-state"))
+    assert findings(session) == {"warning hardware-fault Power Supply PSU2 Status"}
+    assert "hunter22" not in str(session.origin) + str(dict(session.head().host.state))
+
+
+def test_a_nominal_event_ends_the_fault_and_is_none_itself() -> None:
+    line = "{}  | Nov-24-2026 | 19:47:12 | PSU2 Status | Power Supply | {} | Power Supply input lost (AC/DC)\n"
+    assert findings(judged(shown(FREE + line.format(1, "Critical") + line.format(2, "Nominal"), "ipmi-sel"))) == set()
+    assert findings(judged(shown(FREE + line.format(2, "Nominal"), "ipmi-sel"))) == set()
+    assert findings(judged(shown(FREE + line.format(2, "Nominal") + line.format(3, "Critical"), "ipmi-sel")))
