@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from sdstop.analysis.tasks.stalled import LOADS, STOPS, accounts
 from sdstop.collectors.block.devices import BLOCKDEV
 from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.collectors.devicemapper.suspended import SUSPENDED
@@ -506,3 +507,13 @@ def test_a_range_that_a_reshape_moves_belongs_to_it() -> None:
 @pytest.mark.parametrize(("low", "high"), [(0, 0), (4096, 4096), (4097, 4096)])
 def test_an_empty_range_holds_nothing_back(low: int, high: int) -> None:
     assert ranged(30, high, low).ruled_out("md0").summary == "no range suspended: suspend_hi 0"
+
+
+@pytest.mark.parametrize(("severity", "explains"), [(Severity.INFO, False), (Severity.WARNING, True)])
+def test_a_member_that_lags_accounts_for_nothing(severity: Severity, explains: bool) -> None:  # noqa: FBT001
+    slow = Finding(
+        severity=severity, subject="md0/sdc", title="MEMBER LAGS", cause="", impact="", values=(), evidence=(),
+        advice=(), refuted_by="", rule="slow-stripe-member",
+    )  # fmt: skip
+    assert accounts(slow, STOPS) is explains
+    assert accounts(slow, LOADS) is explains

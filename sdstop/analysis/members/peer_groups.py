@@ -68,6 +68,8 @@ DEEP = 2.0
 
 _SPREAD = frozenset({GroupKind.COLUMNS, GroupKind.LEAVES})
 """Groups over which requests are spread in turn: their queues show hot members and convoys."""
+_CROWDS = frozenset({StripePattern.CONVOY, StripePattern.HOT})
+"""Patterns that explain what a member takes longer."""
 _UNTIMED = frozenset({GroupKind.SLAVES})
 """Groups whose members complete no requests."""
 
@@ -302,7 +304,8 @@ def _of_minutes(window: Window, judged: JudgedGroup, limits: StripeLimits, actio
     elif not more and not judged.slow and judged.group is not None and action is None:
         more = _relapsing(window, judged, limits)
     if not more:
-        return replace(judged, lag=behind) if behind is not None and not judged.slow else judged
+        crowded = judged.verdict is not None and judged.verdict.kind in _CROWDS
+        return replace(judged, lag=behind) if behind is not None and not judged.slow and not crowded else judged
     kept = tuple(laggard for laggard in judged.slow if laggard.member not in {each.member for each in more})
     verdict = judged.verdict
     if verdict is not None and verdict.kind is StripePattern.UNCLEAR:

@@ -48,6 +48,8 @@ HELD = 0.5
 """Share of the tasks in D state that must have a request on a device whose load accounts for them."""
 _IF_CRITICAL = frozenset({"array-degraded", "volume-degraded", "zfs-pool-degraded", "cluster-degraded"})
 """Those of which only critical findings stop I/O: less redundancy does not."""
+_IF_LOUD = frozenset({"slow-stripe-member"})
+"""Those of which information accounts for nothing: a member that lags answers all the time."""
 LOADS = STOPS | {
     "rebuild-running", "rebuild-slow", "rebuild-throttled", "cache-bypassed", "cache-errors", "cache-sub-block-io",
     "cache-ineffective", "link-saturated", "link-oversubscribed", "bond-unbalanced", "hba-oversubscribed",
@@ -246,6 +248,8 @@ def unaccounted(window: Window, seconds: float, findings: Sequence[Finding]) -> 
 
 def accounts(finding: Finding, rules: frozenset[str]) -> bool:
     """Return whether a finding of one of these rules is such that tasks have to wait."""
+    if finding.rule in _IF_LOUD and finding.severity is Severity.INFO:
+        return False
     return finding.rule in rules and (finding.rule not in _IF_CRITICAL or finding.severity is Severity.CRITICAL)
 
 
