@@ -69,7 +69,7 @@ DEEP = 2.0
 _SPREAD = frozenset({GroupKind.COLUMNS, GroupKind.LEAVES})
 """Groups over which requests are spread in turn: their queues show hot members and convoys."""
 _CROWDS = frozenset({StripePattern.CONVOY, StripePattern.HOT})
-"""Patterns that explain what a member takes longer."""
+"""Patterns that explain longer waits of a member."""
 _UNTIMED = frozenset({GroupKind.SLAVES})
 """Groups whose members complete no requests."""
 
