@@ -53,7 +53,7 @@ _COMMAND = expression(rb'("cmdline":\s*)("(?:[^"\\]|\\.)*")')
 
 
 def kept_answer(data: bytes) -> bytes:
-    """Return the answer with shortened command lines; those of a live node are already shortened."""
+    """Return psutil's output with shortened command lines; those of a live node are already shortened."""
     return _COMMAND.sub(lambda found: found[1] + json.dumps(_shortened(found[2])).encode(), data)
 
 

@@ -6,7 +6,7 @@ Names of files below the directory of a frame (`frames/0001`, or `static`):
     links.json                              {path: target} of symbolic links
     lists.json                              {directory: [names]} of listed directories
     commands/SLUG/stdout, stderr, exit      output and exit status of a command
-    answers/SLUG.json                       answer to a question
+    answers/SLUG.json                       answer of psutil or udev
     outcomes.json                           {key: {"outcome", "detail"}} of failed reads
     keyed/HEX                               a file whose path cannot be used as a name; the index has its key
     http/METHOD_SLUG, .status, .headers     a gateway's reply to METHOD PATH: body, status, type;

@@ -4,7 +4,7 @@ A frame holds the evidence that changed since the previous frame.
 
 Evidence is identified by the same key in captures, findings and screens:
 a file by its absolute path (`/proc/diskstats`), a link target by `link:PATH`, a directory listing by `list:PATH`,
-a command by `cmd:` and its argv joined by single spaces, an answer by `answer:QUESTION`, a gateway's
+a command by `cmd:` and its argv joined by single spaces, a psutil or udev answer by `answer:QUESTION`, a gateway's
 HTTP response by `http:METHOD PATH`, followed by `~` and 8 hex digits of a hash of the request body, if there was one.
 """
 

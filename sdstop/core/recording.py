@@ -95,7 +95,7 @@ class RecordingHost(Host):
         return self._ask(command_key(argv), lambda: self._host.run(argv, deadline), lambda output: output.stdout)
 
     def answer(self, question: str) -> Any:
-        """Return an answer to a question."""
+        """Return an answer of psutil or udev."""
         return self._ask(
             f"answer:{question}", lambda: self._host.answer(question), lambda answer: _lines(answer).encode()
         )

@@ -1,4 +1,4 @@
-"""The live node: its files, directories, links and commands, its processes, and its cluster's gateway.
+"""The live node: its files, directories, links and commands, data from psutil and udev, and its cluster's gateway.
 
 Only this package reads the node. On a failing node any read can hang indefinitely, so only the sampler's child process
 uses it. The only change that sdstop makes to a node, on request, is in sdstop.node.tracing.
@@ -78,14 +78,14 @@ class LiveHost(Host):
         """Read the node below a root; a root that does not exist has no files.
 
         Only the commands that `collectors` declare are run, by `runner` if one is given, and only their questions and
-        those of `answers` are answered. `gateway` creates the client of the cluster's gateway. Queries rest by
+        those of psutil and udev are answered. `gateway` creates the client of the cluster's gateway. Queries rest by
         the monotonic seconds of `clock`.
         """
         self._root = "" if root == "/" else os.path.abspath(root)  # keeps bytes that are not UTF-8
         self._inside = os.path.realpath(root).rstrip("/")
         self._runner = runner or CommandRunner(commands_of(collectors))
         self._questions = questions_of(collectors)
-        self._own_answers = answers()
+        self._libraries = answers()
         self._answers: dict[str, tuple[float, Any]] = {}
         self._gateway = gateway
         self._client: GatewayClient | None = None
@@ -150,7 +150,7 @@ class LiveHost(Host):
         return self._runner.run(argv, deadline)
 
     def answer(self, question: str) -> Any:
-        """Answer a question. Raises Denied below `--root`.
+        """Answer a question. Raises Absent if its library is not usable, and Denied below `--root`.
 
         Raises Failed if no active collector declares it, and the errors of the files that it reads.
         """
@@ -161,7 +161,7 @@ class LiveHost(Host):
             return self._client.state()
         declared = self._questions.get(question)
         own = declared.answer if declared is not None else None
-        if own is None and question not in self._own_answers:
+        if own is None and question not in self._libraries:
             raise Failed(key, "no active collector declares this query")
         if self._root:
             raise Denied(key, "not available with --root")
@@ -170,9 +170,11 @@ class LiveHost(Host):
         if declared is not None and now - taken < declared.holds:
             return said
         try:
-            said = own(self) if own is not None else self._own_answers[question]()
+            said = own(self) if own is not None else self._libraries[question]()
         except ImportError as error:
-            raise Failed(key, str(error)) from error
+            if own is not None:  # part of sdstop
+                raise Failed(key, str(error)) from error
+            raise Absent(key, f"library not usable: {error}") from error
         except OSError as error:
             raise unreadable(key, error) from error
         except Unreadable as error:  # of one of the files that the answer is derived from

@@ -23,9 +23,10 @@ from sdstop.core.collector import Collector
 from sdstop.core.heap import return_free_blocks, return_large_blocks
 from sdstop.core.host import Host
 from sdstop.core.parcel import TOGETHER
-from sdstop.node.block_events import BlockEvents, hotplug
+from sdstop.node.answers import hotplug
 from sdstop.node.child import detach, end_with
 from sdstop.node.descendants import end_marked
+from sdstop.node.early_events import EarlyEvents
 from sdstop.node.live import LiveHost
 from sdstop.sampler import wire
 from sdstop.sampler.scheduler import Scheduler, Sent
@@ -121,12 +122,11 @@ def run_worker(task: WorkerConfig, host: Host, connection: socket.socket, at_lei
     poll = select.poll()
     poll.register(signs, select.POLLIN)
     poll.register(connection, select.POLLIN)
-    events = _events(connection) if task.hotplug else None
+    early = EarlyEvents.begun() if task.hotplug else None
     scheduler.step()
     at_leisure()
-    if events is not None:
-        hint(events.since)
-        hotplug(events, hint)
+    if task.hotplug:
+        threading.Thread(target=_watch, args=(hint, connection, early), name="hotplug-start", daemon=True).start()
     while True:
         ready = dict(poll.poll(math.ceil(scheduler.pause() * 1000)))
         if signs in ready:
@@ -175,11 +175,12 @@ def _obey(scheduler: Scheduler, request: bytes) -> None:
         scheduler.interval = wire.requested_interval(request)
 
 
-def _events(connection: socket.socket) -> BlockEvents | None:
-    """Return events of block devices; None, and a note to the parent, where there are none."""
-    try:
-        return BlockEvents.begun()
-    except OSError as error:
+def _watch(hint: Callable[[float], None], connection: socket.socket, early: EarlyEvents | None) -> None:
+    reason = hotplug(lambda: hint(math.inf))
+    if reason:
         with contextlib.suppress(OSError):
-            connection.send(wire.note(f"hot-plug events unavailable, changes appear later: {error}"))
-        return None
+            connection.send(wire.note(reason))
+    elif early is None or early.any():
+        hint(math.inf)  # finds devices that changed before the listener started
+    else:
+        hint(early.since)

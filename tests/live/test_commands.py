@@ -248,7 +248,7 @@ def test_children_of_other_parts_of_the_process_are_left_alone(runner: Callable[
 
 
 def test_what_the_process_starts_by_itself_is_no_orphan_of_its_commands(tmp_path: Path) -> None:
-    """Libraries can run programs: ctypes.util finds others by ldconfig."""
+    """Without ldconfig, which pyudev runs, libudev is not found, and hot-plug is not noticed."""
     script = """
 import subprocess, sys
 from sdstop.core.collector import Command

@@ -7,11 +7,13 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import psutil
 import pytest
+import pyudev  # type: ignore[import-untyped]
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,9 +23,9 @@ from sdstop.core.commandline import kept
 from sdstop.core.evidence import GATEWAY
 from sdstop.core.host import LARGEST, Absent, Denied, Failed, Unreadable
 from sdstop.core.recording import RecordingHost
-from sdstop.node import answers, processes
+from sdstop.node import answers
+from sdstop.node.answers import Processes, hotplug
 from sdstop.node.live import LiveHost, unreadable
-from sdstop.node.processes import Processes
 
 pytestmark = pytest.mark.live
 
@@ -241,8 +243,7 @@ def test_a_command_of_the_node_is_run_by_the_list() -> None:
 
 @pytest.mark.parametrize("question", sorted(questions_of(BUILTIN).keys() - {GATEWAY}))
 def test_answers_are_json(question: str) -> None:
-    may_lack = question not in answers.answers() or question == answers.BLOCK_DEVICES
-    with suppress(Absent) if may_lack else nullcontext():  # no virtual machine may run here
+    with suppress(Absent) if question not in answers.answers() else nullcontext():  # no virtual machine may run here
         answer = NODE.answer(question)
         assert json.loads(json.dumps(answer)) == answer
 
@@ -271,9 +272,11 @@ def test_two_that_answer_one_question_in_different_ways_are_refused() -> None:
         LiveHost(collectors=[Collector("c", "Title", lambda _: (), (), needs)])
 
 
-def test_without_its_database_udev_has_no_names() -> None:
-    with pytest.raises(Absent, match="no database of udev"):
+def test_a_missing_library_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyudev", None)
+    with pytest.raises(Absent, match="library not usable"):
         NODE.answer("udev.block")
+    assert "hot-plug events unavailable, changes appear later" in hotplug(lambda: None)
 
 
 def test_processes_tell_what_they_moved(tmp_path: Path) -> None:
@@ -300,29 +303,26 @@ def test_processes_tell_what_they_moved(tmp_path: Path) -> None:
 
 
 def test_counters_that_may_not_be_read_are_null(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = processes._read
+    def denied(process: psutil.Process) -> None:
+        raise psutil.AccessDenied(process.pid)
 
-    def denied(pid: int, name: str) -> str:
-        if name == "io":
-            raise PermissionError(13, "Permission denied")
-        return real(pid, name)
-
-    monkeypatch.setattr(processes, "_read", denied)
-    rows = Processes().look()
+    monkeypatch.setattr(psutil.Process, "io_counters", denied)
+    rows = NODE.answer("psutil.processes")
     assert os.getpid() in {row["pid"] for row in rows}
     assert {(row["read_bytes"], row["write_bytes"]) for row in rows} == {(None, None)}
 
 
 def test_a_kernel_that_does_not_count_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "_counts", lambda: False)
+    monkeypatch.delattr(psutil.Process, "io_counters")
     with pytest.raises(Absent, match="does not count"):
-        LiveHost(collectors=BUILTIN).answer("psutil.processes")
+        NODE.answer("psutil.processes")
 
 
-def test_a_number_that_is_used_again_is_another_process() -> None:
+def test_a_number_that_is_used_again_is_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
     look = Processes()
     first = {row["pid"]: row for row in look.look()}[os.getpid()]
-    look.known[os.getpid()].started = 1.0  # as if another one had had our number
+    look.known[os.getpid()].process = psutil.Process(1)  # as if another one had had our number
+    look.known[os.getpid()].started = 1.0
     look.known[os.getpid()].inode -= 1
     again = {row["pid"]: row for row in look.look()}[os.getpid()]
     assert again["started"] == pytest.approx(first["started"], abs=2)
@@ -340,51 +340,8 @@ def test_processes_that_follow_each_other_have_inodes_of_their_own() -> None:
 
 
 def test_a_process_that_ends_in_between_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    with subprocess.Popen(["true"]) as ended:  # nobody has waited for it
-        os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
-        monkeypatch.setattr(processes, "pids", lambda: [1, os.getpid(), ended.pid, 1 << 22])
-        assert [row["pid"] for row in Processes().look()] == [1, os.getpid()]
-
-
-def test_a_process_that_the_kernel_hides_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With hidepid=1 its folder is listed, and its files are denied."""
-    real = processes._read
-
-    def hidden(pid: int, name: str) -> str:
-        if pid == 1:
-            raise PermissionError(1, "Operation not permitted")
-        return real(pid, name)
-
-    monkeypatch.setattr(processes, "_read", hidden)
-    monkeypatch.setattr(processes, "pids", lambda: [1, os.getpid()])
-    assert [(row["pid"], row.get("hidden")) for row in Processes().look()] == [(os.getpid(), None), (1, True)]
-
-
-@pytest.mark.parametrize(
-    ("text", "argv"),
-    [
-        ("", []), ("fio\0", ["fio"]), ("fio\0--name\0a b\0", ["fio", "--name", "a b"]), ("fio\0\0", ["fio", ""]),
-        ("nginx: worker process", ["nginx:", "worker", "process"]),
-        ("sshd: user [priv]\0", ["sshd:", "user", "[priv]"]), ("postgres: writer ", ["postgres:", "writer"]),
-    ],
-)  # fmt: skip
-def test_arguments_are_words_also_of_those_that_write_a_title(text: str, argv: list[str]) -> None:
-    assert processes.argv_in(text) == argv
-
-
-def test_a_name_may_look_like_the_end_of_names() -> None:
-    text = f"4711 (a) R (b) S 1 {' '.join(['0'] * 9)} 250 150 0 0 20 0 1 0 8000 {' '.join(['0'] * 9)}\n"
-    ticks = os.sysconf("SC_CLK_TCK")
-    assert processes.stat_in(text) == processes.ProcessStat("a) R (b", "S", 8000 / ticks, 400 / ticks)
-    with pytest.raises(Failed):
-        processes.stat_in("4711 (a) S 1")
-
-
-def test_a_name_that_the_kernel_has_cut_is_whole() -> None:
-    assert processes.whole_name("gnome-keyring-d", ["/usr/bin/gnome-keyring-daemon", "-f"]) == "gnome-keyring-daemon"
-    assert processes.whole_name("gnome-keyring-d", ["other"]) == "gnome-keyring-d"
-    assert processes.whole_name("fio", ["/usr/bin/fio-3"]) == "fio"
-    assert processes.whole_name("kworker/u8:1-ev", []) == "kworker/u8:1-ev"
+    monkeypatch.setattr(psutil, "pids", lambda: [1, os.getpid(), 1 << 22])
+    assert [row["pid"] for row in Processes().look()] == [1, os.getpid()]
 
 
 @pytest.mark.parametrize(
@@ -398,17 +355,70 @@ def test_a_name_that_the_kernel_has_cut_is_whole() -> None:
 def test_threads_of_storage_tell_their_processor_time(
     monkeypatch: pytest.MonkeyPatch, name: str, argv: list[str], told: bool,  # noqa: FBT001  # a table
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(processes, "pids", lambda: [1, os.getpid()])
-    monkeypatch.setattr(processes, "stat_of", lambda _: processes.ProcessStat(name, "S", 1.0, 2.0))
-    monkeypatch.setattr(processes, "argv_of", lambda _: argv)
+    monkeypatch.setattr(psutil, "pids", lambda: [1, os.getpid()])
+    monkeypatch.setattr(psutil.Process, "name", lambda _: name)
+    monkeypatch.setattr(psutil.Process, "cmdline", lambda _: argv)
     rows = Processes().look()
     assert [("cpu_seconds" in row) for row in rows] == [told, told]
     assert all(row["cpu_seconds"] >= 0 for row in rows if told)
 
 
 def test_where_the_first_process_is_not_seen_others_hide_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "pids", lambda: [os.getpid()])
+    monkeypatch.setattr(psutil, "pids", lambda: [os.getpid()])
     own, hidden = Processes().look()
     assert "hidden" not in own
     assert {name: value for name, value in hidden.items() if value is not None} == {"pid": 1, "hidden": True}
     assert own.keys() | {"hidden"} == hidden.keys()
+
+
+class Monitor:
+    """A monitor of pyudev that gives what it is told and then stays silent."""
+
+    def __init__(self, events: list[object]) -> None:
+        self.events = events
+        self.waits: list[float | None] = []
+        self.silent = threading.Event()
+
+    def filter_by(self, subsystem: str) -> None:
+        assert subsystem == "block"
+
+    def start(self) -> None:
+        pass
+
+    def poll(self, timeout: float | None) -> object | None:
+        self.waits.append(timeout)
+        if not self.events:
+            if timeout is None:
+                self.silent.set()
+                threading.Event().wait()
+            return None
+        event = self.events.pop(0)
+        if isinstance(event, OSError):
+            raise event
+        return event
+
+
+@pytest.mark.parametrize(
+    ("events", "told"),
+    [([], 0), (["add"], 1), (["add", "change", "remove"], 1), ([OSError("overrun")], 1), (["add", None, "add"], 2)],
+)
+def test_events_that_come_together_are_told_once(
+    monkeypatch: pytest.MonkeyPatch, events: list[object], told: int
+) -> None:
+    monitor = Monitor(events)
+    monkeypatch.setattr(pyudev.Monitor, "from_netlink", lambda *_, **__: monitor)
+    calls: list[None] = []
+    assert hotplug(lambda: calls.append(None)) == ""
+    assert monitor.silent.wait(60)
+    assert len(calls) == told
+    assert set(monitor.waits) <= {None, answers.SETTLE}
+
+
+def test_a_storm_is_told_before_it_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = threading.Event()
+    monitor = Monitor([])
+    monkeypatch.setattr(monitor, "poll", lambda _: threading.Event().wait(None if told.is_set() else 0.01) or "change")
+    monkeypatch.setattr(answers, "LONGEST_STORM", 0.1)
+    monkeypatch.setattr(pyudev.Monitor, "from_netlink", lambda *_, **__: monitor)
+    assert hotplug(told.set) == ""
+    assert told.wait(60)

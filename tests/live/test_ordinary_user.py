@@ -127,9 +127,10 @@ def test_all_else_is_as_root_sees_it(reports: dict[str, str]) -> None:
 
 
 @pytest.mark.needs("root", "mounts")
-def test_a_proc_that_hides_processes_is_told_from_one_that_has_none(user: User) -> None:
-    """In a mount namespace of its own; /proc itself stays as it is."""
-    mount = "mount --make-rprivate / && mount -t proc -o hidepid=2 proc /proc"
+@pytest.mark.parametrize("level", ["1", "2"])
+def test_a_proc_that_hides_processes_is_told_from_one_that_has_none(user: User, level: str) -> None:
+    """In a mount namespace of its own; /proc itself stays as it is. Level 1 lists processes whose files are denied."""
+    mount = f"mount --make-rprivate / && mount -t proc -o hidepid={level} proc /proc"
     argv = ["unshare", "--mount", "sh", "-c", f"{mount} && cd {user.home} && exec {user.line('doctor')}"]
     result = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=PATIENCE)
     assert "answer:psutil.processes: denied, /proc hides other users' processes." in one_space(result.stdout)

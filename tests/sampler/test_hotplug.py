@@ -11,7 +11,7 @@ from sdstop.collectors.block.devices import BLOCKDEV
 from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.collectors.block.readings import BlockDevice
 from sdstop.core.replay import Replay
-from sdstop.node.block_events import BlockEvents
+from sdstop.node.early_events import EarlyEvents
 from sdstop.sampler import Sampler
 
 pytestmark = [pytest.mark.live, pytest.mark.needs("loop devices")]
@@ -56,15 +56,32 @@ def test_a_device_is_seen_when_it_comes_and_when_it_goes() -> None:
             sampler.close()
 
 
-def test_events_are_received_from_the_beginning() -> None:
-    events = BlockEvents.begun()
-    with loop_control() as control, events._socket:
-        assert not events.wait(0.0)
+def test_events_from_before_the_listener_are_known_afterwards() -> None:
+    with loop_control() as control:
+        early = EarlyEvents.begun()
+        assert early is not None
         fcntl.ioctl(control, _ADD, _NUMBER)
-        assert events.wait(60.0)
-        events.leave_kernel()
-        while events.wait(0.0):
-            pass
-        if not os.path.exists("/run/udev/control"):  # noqa: PTH110
-            fcntl.ioctl(control, _REMOVE, _NUMBER)
-            assert not events.wait(0.0)
+        assert early.any()
+
+
+def test_events_of_other_things_are_none_of_block_devices() -> None:
+    class Received:
+        def __init__(self, *packets: bytes) -> None:
+            self.packets = list(packets)
+
+        def __enter__(self) -> None: ...
+
+        def __exit__(self, *_: object) -> None: ...
+
+        def recv(self, _: int) -> bytes:
+            if not self.packets:
+                raise BlockingIOError(11, "nothing")
+            packet = self.packets.pop(0)
+            if not packet:
+                raise OSError(105, "No buffer space available")
+            return packet
+
+    net = b"add@/devices/virtual/net/veth1\0ACTION=add\0SUBSYSTEM=net\0INTERFACE=veth1\0"
+    disk = b"libudev\0\xfe\xed\xca\xfe\0ACTION=change\0SUBSYSTEM=block\0DEVNAME=/dev/sda\0"
+    for packets, found in (((), False), ((net,), False), ((net, disk), True), ((b"",), True)):
+        assert EarlyEvents(Received(*packets)).any() is found  # type: ignore[arg-type]

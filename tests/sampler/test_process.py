@@ -18,7 +18,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 from msgspec.structs import replace
@@ -30,7 +29,6 @@ from sdstop.core.model import Reading
 from sdstop.core.replay import Replay
 from sdstop.core.snapshot import Snapshot
 from sdstop.node import descendants
-from sdstop.node.block_events import BlockEvents
 from sdstop.node.commands import CommandRunner
 from sdstop.node.descendants import MARK
 from sdstop.node.live import LiveHost
@@ -509,18 +507,16 @@ if {end!r} == "kill":
         assert real(os.getpid()).keys().isdisjoint({first.pid, second.pid})
 
     def test_hot_plug_that_cannot_be_noticed_is_noted(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        def unavailable() -> NoReturn:
-            raise PermissionError(1, "Operation not permitted")
-
-        monkeypatch.setattr(BlockEvents, "begun", unavailable)
+        monkeypatch.setitem(sys.modules, "pyudev", None)
         with Sampler([METERS], str(root), interval=0.05, hotplug=True) as sampler:
             first(sampler.frames(), lambda _: bool(sampler.note))
             assert sampler.note.startswith("hot-plug events unavailable, changes appear later")
 
     def test_hot_plug_asks_the_fingerprints_at_once(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        def plug(_: object, callback: Callable[[], None]) -> None:
+        def plug(callback: Callable[[], None]) -> str:
             (root / "meters" / "c").write_text("3")
             callback()
+            return ""
 
         monkeypatch.setattr(worker, "hotplug", plug)
         slow = Collector("slow", "Slow", meters, (Meter,), (), ONCE, fingerprint=lambda h: tuple(h.entries("/meters")))
