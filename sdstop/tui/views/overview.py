@@ -23,7 +23,7 @@ from sdstop.tui.views.cause import Cause, CausePane, body_heights, causes
 from sdstop.tui.views.folds import FOLD_COLUMNS, FoldTable, fold_rows
 from sdstop.tui.views.health import health_line
 from sdstop.tui.views.measured import Measure, measure_lines, measures, node_measures
-from sdstop.tui.views.path_strip import path_strip, strip_lines
+from sdstop.tui.views.path_strip import PathStrip, path_strip, strip_lines
 from sdstop.tui.views.plan import TALL, VERY_WIDE, WIDE, Needs, Plan, arrange
 from sdstop.tui.views.processes import PROCESSES, process_rows
 from sdstop.tui.views.rebuilds import all_rebuilds, rebuild_row
@@ -118,11 +118,7 @@ class Overview(View):
         if plan.health:
             self.health.put([words(health)], palette)
         self.main.title = "Cause" if titled and known else "State" if titled else ""
-        if known:
-            self.main.show(known, plan.cause - titled, left, plan.actions, "Enter evidence")
-        else:
-            self.main.show((), plan.cause - titled, left, plan.actions)
-            self.main.put(verdict_rows(scene, left, max(plan.cause - titled - len(verdict), 0)), palette)
+        self._put_causes(known, plan.cause - titled, left, plan.actions, len(verdict), scene)
         if wide:
             lines = measure_lines(numbers, chosen, palette, width - left - 1, plan.cause - 1)
             self.measured.put(_rows(lines), palette, "value, against")
@@ -133,9 +129,7 @@ class Overview(View):
         if plan.second and second is not None:
             self._put(self.second, second, second.note, width, plan.second, scene)
         if plan.strip and strip is not None:
-            name = palette.word(strip.name, 60)
-            self.strip.title = f"Path of {name}: load, use and own wait" if width >= WIDE else f"Path of {name}"
-            self.strip.put(_rows(strip_lines(strip, scene, width)), palette, "9 Path")
+            self._put_strip(strip, width, scene)
         if plan.devices:
             shown = unfolded(folds, plan.devices - 2 - len(running)) if listed else []
             self.devices.title = "Disks, folded by likeness" if shown else "Rebuilds"
@@ -146,6 +140,21 @@ class Overview(View):
     def _chosen(self, known: Sequence[Cause]) -> Cause | None:
         held = self.main.cursor if self.main.held else None
         return next((each for each in known if each.entry.key == held), known[0] if known else None)
+
+    def _put_causes(
+        self, known: Sequence[Cause], lines: int, width: int, actions: int, passed: int, scene: Scene
+    ) -> None:
+        """Show the findings in `lines` lines; without any, what passed, which needs `passed` lines at least."""
+        if known:
+            self.main.show(known, lines, width, actions, "Enter evidence")
+        else:
+            self.main.show((), lines, width, actions)
+            self.main.put(verdict_rows(scene, width, max(lines - passed, 0)), scene.palette)
+
+    def _put_strip(self, strip: PathStrip, width: int, scene: Scene) -> None:
+        name = scene.palette.word(strip.name, 60)
+        self.strip.title = f"Path of {name}: load, use and own wait" if width >= WIDE else f"Path of {name}"
+        self.strip.put(_rows(strip_lines(strip, scene, width)), scene.palette, "9 Path")
 
     def _put(self, pane: Pane, picture: Picture, note: str, width: int, lines: int, scene: Scene) -> None:
         pane.title = picture.title
