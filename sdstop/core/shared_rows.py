@@ -20,8 +20,11 @@ def share(rows: MutableMapping[Hashable, Reading], before: Rows) -> None:
         return
     for key, row in rows.items():
         known = before.get(key)
-        if known is not None and known == row and type(known) is type(row) and _is_same(astuple(known), astuple(row)):
-            rows[key] = known
+        if known is not None and known == row and type(known) is type(row):
+            old, new = astuple(known), astuple(row)
+            kinds = list(map(type, new))
+            if kinds == list(map(type, old)) and (_PLAIN.issuperset(kinds) or all(map(_is_same, old, new))):
+                rows[key] = known
 
 
 def _is_same(old: Any, new: Any) -> bool:
