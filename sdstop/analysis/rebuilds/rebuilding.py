@@ -246,12 +246,12 @@ def _load(window: Window, device: str) -> DeviceLoad | None:
     """Return the mean load of a device; for a partition that of the whole disk, where the load occurs."""
     known = window.get(BlockDevice, device)
     name = known.parent if known is not None and known.parent else device
-    recent = window.once("rebuilding.load", lambda: window.last(LOAD_SECONDS).moments(DiskActivity))
+    recent = window.once("rebuilding.load", lambda: _recent(window))
     count = measured = 0
     busy = completed = weight = waited = moved = 0.0
     in_flight: int | None = None
     for moment in recent:  # single pass, because each frame has dozens of members and moments
-        kept: dict[str, _Work | None] = moment.memo.setdefault("work of rebuilds", {})
+        kept: dict[str, _Work | None] = moment.memo.setdefault(_WORK, {})
         if name not in kept:
             kept[name] = _work(moment.rows.get(name))
         work = kept[name]
@@ -279,12 +279,24 @@ def _load(window: Window, device: str) -> DeviceLoad | None:
     )
 
 
+_WORK = "work of rebuilds"
+
+
+def _recent(window: Window) -> list[Moment[DiskActivity]]:
+    """Return the samples of a load; those before them do not keep figures any more."""
+    recent, every = window.last(LOAD_SECONDS).moments(DiskActivity), window.moments(DiskActivity)
+    for moment in reversed(every[: len(every) - len(recent)]):
+        if moment.memo.pop(_WORK, None) is None:
+            break
+    return recent
+
+
 _Work = tuple[float, float, float | None, float | None, int | None]
 """Requests and bytes per second, busy share, mean wait in seconds, and requests in flight."""
 
 
 def _work(row: DiskActivity | None) -> _Work | None:
-    """Return the figures of a row that a load needs: a third of its memory, kept for a minute with each sample."""
+    """Return the figures of a row that a load needs: a third of its memory, kept with each sample."""
     if row is None:
         return None
     moved = row.read_bytes_per_second + row.write_bytes_per_second
