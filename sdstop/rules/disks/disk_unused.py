@@ -48,7 +48,7 @@ def _finding(window: Window, disk: UnusedDisk, limits: Limits, findings: Sequenc
         ),
         evidence=cites(*(window.cite(each) for each in (row, peer) if each is not None)),
         advice=(
-            "Check the state of the disk in its pool or cluster, and the daemon that serves it.",
+            "Check the disk in its pool or cluster, and the daemon that serves it.",
             run("lsblk", "-o", "NAME,MODEL,SERIAL,TYPE,MOUNTPOINTS", f"/dev/{name}"),
             run("journalctl", "-k").pipe("grep", "-w", *operands(name)).pipe("tail", "-40"),
             run("smartctl", "-x", f"/dev/{name}"),
@@ -85,5 +85,5 @@ DISK_UNUSED = Rule(
     many="get no requests",
     damage=Damage.REDUNDANCY,
     view="disks",
-    advice="Check the state of the disk in its pool or cluster, and the daemon that serves it.",
+    advice="Check the disk in its pool or cluster, and the daemon that serves it.",
 )
