@@ -22,6 +22,7 @@ from sdstop.core.evidence import RAN, Evidence, Frame, RunMark
 from sdstop.core.history import KEEP
 from sdstop.core.known import Known
 from sdstop.core.minute import Minute
+from sdstop.core.packed_marks import PackedMarks
 from sdstop.core.sheaf import Buffer, Sheaf
 from sdstop.core.text_series import LENGTH, TextSeries
 
@@ -92,6 +93,8 @@ class Timeline:
         self._growing: dict[str, TextSeries | ColumnSeries] = {}
         self._read: dict[str, tuple[TextSeries | ColumnSeries, int, Callable[[int], bytes]]] = {}
         """The series that was read last, by key: its versions are usually read one after the other."""
+        self._names: dict[str, int] = {}
+        """Numbers of collectors, for the marks of their runs."""
         self._bytes = 0
         self._lock = Lock()
 
@@ -125,7 +128,9 @@ class Timeline:
         packed = frame
         if self.seconds is not None:
             known = reprints or {}
-            packed = replace(frame, evidence=tuple([self._packed(e, known.get(e.key)) for e in frame.evidence]))
+            marks = None if frame.ran is None else PackedMarks(frame.ran, self._names)
+            kept = tuple([self._packed(e, known.get(e.key)) for e in frame.evidence])
+            packed = replace(frame, evidence=kept, ran=marks)
         with self._lock:
             self._append(frame, packed)
 
@@ -163,7 +168,7 @@ class Timeline:
             oldest = self.frames.popleft()
             self._bytes -= _size(oldest.evidence) + sum([_left(e) for e in _loose(oldest) if isinstance(e, _Stored)])
             self.base.update(oldest.evidence)
-            self.ran.update(oldest.ran or {})
+            self.ran.update(_marks(oldest))
 
     def recall(self, start: int, stop: int) -> list[Frame]:
         """Return frames start..stop-1; the first one contains all evidence known at that time."""
@@ -175,7 +180,7 @@ class Timeline:
                 break
             if index <= start:
                 known.update((e.key, e) for e in frame.evidence)
-                ran.update(frame.ran or {})
+                ran.update(_marks(frame))
             if index == start:
                 marks = None if frame.ran is None else ran
                 chosen.append(replace(frame, evidence=tuple(map(self._unpacked, known.values())), ran=marks))
@@ -221,7 +226,7 @@ class Timeline:
                 found = _some(frame.evidence, left)
                 known.update(found)
                 left.difference_update(found)
-            for name, mark in (frame.ran or {}).items():
+            for name, mark in _marks(frame).items():
                 if name in runs:
                     ran.setdefault(name, mark)
             if frame.fresh or (not left and len(ran) == len(runs)):
@@ -230,7 +235,8 @@ class Timeline:
         return known, {**{name: mark for name, mark in self.ran.items() if name in runs}, **ran}
 
     def _whole(self, kept: Frame) -> Frame:
-        return replace(kept, evidence=tuple(map(self._unpacked, kept.evidence)))
+        marks = None if kept.ran is None else _marks(kept)
+        return replace(kept, evidence=tuple(map(self._unpacked, kept.evidence)), ran=marks)
 
     def _packed(self, item: Evidence, reprint: Reprint | None) -> Evidence:
         """Return evidence as it is kept: in a series of columns, or of texts once these take much memory."""
@@ -283,6 +289,11 @@ class _Stored(Evidence, frozen=True):
 
     series: TextSeries | ColumnSeries = field(default_factory=TextSeries)
     version: int = 0
+
+
+def _marks(frame: Frame) -> Mapping[str, RunMark]:
+    """Return the marks of a frame, which are packed in a live timeline."""
+    return frame.ran.whole() if isinstance(frame.ran, PackedMarks) else frame.ran or {}
 
 
 def _size(evidence: Iterable[Evidence]) -> int:
