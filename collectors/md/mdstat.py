@@ -245,7 +245,8 @@ def _array(head: re.Match[str], body: list[str]) -> MdArray:
     personality, devices = _devices(rest)
     found: dict[str, object] = {}
     for line in body:
-        found.update(_status(line))
+        # The progress of a rebuild is another one in each text.
+        found.update(_status.__wrapped__(line) if "%" in line else _status(line))
     md = MdArray(name, activity, read_only, personality, devices, **found)  # type: ignore[arg-type]  # by name
     up, failed = (md.slots or "").count("U"), sum("F" in device.flags for device in devices)
     # Linux 2.4 counts failed members as long as they are listed.

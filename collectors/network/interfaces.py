@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
-from functools import lru_cache
 from typing import Any
 
 from sdstop.collectors.network import netclass
@@ -38,11 +37,23 @@ def parse_dev(text: str) -> list[Traffic]:
     """
     if "Receive" not in text[:200]:
         raise Malformed(f"{PROC_DEV}: no heading in {text[:60]!r}")
-    rows = (_traffic(line) for line in text.splitlines()[2:])
-    return [row for row in rows if row is not None]
+    before, now = _KNOWN.rows, dict[str, Traffic | None]()
+    for line in text.splitlines()[2:]:
+        now[line] = before[line] if line in before else _traffic(line)
+    _KNOWN.rows = now
+    return [row for row in now.values() if row is not None]
 
 
-@lru_cache(maxsize=2048)
+class _LastLines:
+    """Rows of the lines of the text that was parsed last: most interfaces of a node of containers are at rest."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, Traffic | None] = {}
+
+
+_KNOWN = _LastLines()
+
+
 def _traffic(line: str) -> Traffic | None:
     name, _, rest = line.rpartition(":")
     words = rest.split()
