@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sdstop.collectors.block.iostat import IOSTAT
+from sdstop.collectors.block.mounts import MOUNTED
 from sdstop.core.evidence import Origin
 from sdstop.core.finding import Severity
 from sdstop.core.session import Session
@@ -104,6 +105,14 @@ def test_three_disks_have_too_few_peers() -> None:
 )
 def test_an_array_has_a_state_for_each_member(owner: Files) -> None:
     assert not found(judged(stops(), more=owner))
+
+
+def test_programs_that_use_one_file_system_need_not_use_another() -> None:
+    mounts = "".join(f"/dev/{name} /srv/{name} xfs rw 0 0\n" for name in DISKS)
+    session = Session(Origin("n"), (*peers.COLLECTORS, MOUNTED), (DISK_UNUSED,))
+    shown = peers.shown(peers.disks(DISKS) | {"/proc/mounts": mounts}, DISKS, stops(), seconds=75)
+    session.feed_all(frames(shown))
+    assert not found(session)
 
 
 def test_disks_of_another_model_are_no_peers() -> None:

@@ -1,6 +1,7 @@
 """Disks that get no request while all disks like them get an equal load: what uses the others has lost them.
 
 A disk that left a pool, or whose daemon stopped, is in no counter of an array and logs nothing. Its peers show it.
+Disks with file systems of their own are left out.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from sdstop.analysis.members.inferred import is_equal, pasted_moments, rates_by_
 from sdstop.core.averages import median
 from sdstop.core.columns import values_at
 from sdstop.core.history import Moment, Window
-from sdstop.core.joins import GroupKind
+from sdstop.core.joins import GroupKind, ThingKind
+from sdstop.core.peer_group import PeerGroup
 from sdstop.core.text import added
 from sdstop.readings.disk import Disk, DiskActivity
 
@@ -84,10 +86,19 @@ def _counted(window: Window, least: float, used: float) -> Iterator[_Judged]:
     groups = window.topology.groups()
     owned = {device_of(member) for group in groups if group.kind in _OWNED for member in group.members}
     for group in groups:
-        if group.kind is GroupKind.MODEL:
+        if group.kind is GroupKind.MODEL and not _has_mounts(window, group):
             names = [name for name in map(device_of, group.members) if name not in owned]
             if len(names) > PEERS:
                 yield _compared(names, first, last, least, used)
+
+
+def _has_mounts(window: Window, group: PeerGroup) -> bool:
+    """Return whether a disk of a group has a file system: programs that use one need not use the others."""
+    topology = window.topology
+    return topology.once(
+        ("mounts", group.kind, group.name),
+        lambda: any(ThingKind.MOUNT in each.kinds for member in group.members for each in topology.above(member)),
+    )
 
 
 def _compared(names: Sequence[str], first: Moment[Disk], last: Moment[Disk], least: float, used: float) -> _Judged:

@@ -25,9 +25,9 @@ def _check(window: Window, limits: Limits, findings: Sequence[Finding]) -> Itera
         return
     found = unused_disks(window, limits["least"], limits["used"])
     yield from (_finding(window, disk, limits, findings) for disk in found.unused)
-    yield from passed(found.used, f"all {len(found.used)} disks without an array get requests")
+    yield from passed(found.used, f"all {len(found.used)} disks without array or file system get requests")
     if not found.unused and not found.used:
-        yield Unchecked("no disks without an owner that are alike and get an equal load", calm=True)
+        yield Unchecked("no disks without array or file system that are alike and get an equal load", calm=True)
 
 
 def _finding(window: Window, disk: UnusedDisk, limits: Limits, findings: Sequence[Finding]) -> Finding:
@@ -54,7 +54,7 @@ def _finding(window: Window, disk: UnusedDisk, limits: Limits, findings: Sequenc
             run("smartctl", "-x", f"/dev/{name}"),
         ),
         refuted_by=f"requests to {name} in iostat -x 1 while the other disks get some",
-        harmless_if="the disk was taken out of service on purpose",
+        harmless_if="the disk was taken out of service on purpose, or a scan of all disks ended on it first",
         lasting=disk.seconds,
         explained_by=tuple(_causes(window, name, findings)),
     )
