@@ -169,6 +169,16 @@ class Window(Struct, frozen=True, eq=False):
         """Yield (monotonic, row) of each distinct run; None where the row is missing."""
         return ((moment.started, moment.rows.get(key)) for moment in self.moments(family))
 
+    def lasting(self, family: type[R], key: Hashable, holds: Callable[[R], bool]) -> float:
+        """Return for how many seconds something has held for a row in each sample, 0 if only the newest shows it."""
+        rows = list(self.series(family, key))
+        since = rows[-1][0]
+        for time, row in reversed(rows):
+            if row is None or not holds(row):
+                break
+            since = time
+        return rows[-1][0] - since
+
     def cite(self, reading: Reading, field: str = "") -> Cite | None:
         """Quote the raw evidence of a reading of the newest snapshot.
 

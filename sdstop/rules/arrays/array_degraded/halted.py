@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.core import format as human
 from sdstop.core.advice import run
@@ -63,20 +61,9 @@ _FROZEN = 8.0
 """Seconds for which an array is frozen without a reason to worry: mdadm freezes it while it changes members."""
 
 
-def _lasting(window: Window, array: Array, holds: Callable[[Array], bool]) -> float:
-    """Return for how many seconds something holds for an array in each sample."""
-    rows = list(window.series(Array, array.array))
-    since = rows[-1][0]
-    for time, row in reversed(rows):
-        if row is None or not holds(row):
-            break
-        since = time
-    return rows[-1][0] - since
-
-
 def frozen(window: Window, array: Array) -> Verdict:
     """Judge a whole array that starts neither rebuilds nor checks."""
-    lasting = _lasting(window, array, lambda row: row.action == "frozen")
+    lasting = window.lasting(Array, array.array, lambda row: row.action == "frozen")
     if lasting < _FROZEN:
         return Unchecked(f"sync_action frozen for {human.duration(lasting)}: needs {_FROZEN:g} s", array.array)
     return Finding(
@@ -132,7 +119,9 @@ _PENDING = 10.0
 def pending(window: Window, array: Array) -> Verdict | None:
     """Judge an array that waits for its metadata, before which md starts no write; None if it does not, or not long."""
     lasting = (
-        _lasting(window, array, lambda row: row.state == "write-pending") if array.state == "write-pending" else 0.0
+        window.lasting(Array, array.array, lambda row: row.state == "write-pending")
+        if array.state == "write-pending"
+        else 0.0
     )
     if lasting < _PENDING:
         return None
@@ -168,7 +157,7 @@ _WAITS_FOR_WRITES = frozenset({"readonly", "read-auto", "read-only", "auto-read-
 def interrupted(window: Window, array: Array) -> Verdict:
     """Judge an array whose reshape has begun and is not running (kernel drivers/md/md.c: reshape_position)."""
     position = human.quantity(array.reshape_position, "bytes")
-    lasting = _lasting(window, array, lambda row: row.reshape_position is not None)
+    lasting = window.lasting(Array, array.array, lambda row: row.reshape_position is not None)
     if lasting < _FROZEN:
         said = f"reshape not running for {human.duration(lasting)}: needs {_FROZEN:g} s"
         return Unchecked(said, array.array, gap=Gap.SIGNS if lasting >= SIGN else Gap.EARLY)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from sdstop.collectors.devicemapper.volume_readings import MappedRaidState
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
@@ -16,20 +14,9 @@ WAITING = 30.0
 """Seconds for which the first synchronization may wait for its turn."""
 
 
-def _lasting(window: Window, row: MappedRaidState, holds: Callable[[MappedRaidState], bool]) -> float:
-    """Return for how many seconds something holds for a volume in each sample."""
-    rows = list(window.series(MappedRaidState, row.mapping))
-    since = rows[-1][0]
-    for time, earlier in reversed(rows):
-        if earlier is None or not holds(earlier):
-            break
-        since = time
-    return rows[-1][0] - since
-
-
 def frozen(window: Window, row: MappedRaidState) -> Verdict:
     """Judge a whole volume that starts neither rebuilds nor checks."""
-    lasting = _lasting(window, row, lambda earlier: earlier.action == "frozen")
+    lasting = window.lasting(MappedRaidState, row.mapping, lambda earlier: earlier.action == "frozen")
     if lasting < FROZEN:
         gap = Gap.SIGNS if lasting >= SIGN else Gap.OPEN
         return Unchecked("all members in sync, but synchronization is frozen", row.volume, gap=gap)
@@ -56,7 +43,9 @@ def unsynchronized(window: Window, row: MappedRaidState) -> Verdict:
     """Judge a volume whose first synchronization has not ended and does not run."""
     done = human.done(row.done / row.total if row.done is not None and row.total else None)
     said = f"first synchronization at {done}% and not running ({row.action})"
-    lasting = _lasting(window, row, lambda earlier: earlier.action == row.action and earlier.done == row.done)
+    lasting = window.lasting(
+        MappedRaidState, row.mapping, lambda earlier: earlier.action == row.action and earlier.done == row.done
+    )
     if lasting < WAITING:
         return Unchecked(said, row.volume, gap=Gap.SIGNS if lasting >= SIGN else Gap.OPEN)
     return Finding(
