@@ -22,12 +22,15 @@ from sdstop.collectors.kernel import (
     fault_patterns,
     filesystem_patterns,
     former_patterns,
+    mapper_patterns,
+    md_patterns,
     network_patterns,
     node_patterns,
+    peer_patterns,
     raid_patterns,
     sas_patterns,
-    stack_patterns,
     unnamed,
+    zfs_patterns,
 )
 from sdstop.collectors.kernel.message import Found, LogPlace, Message, Pattern
 from sdstop.core.expression import expression
@@ -40,7 +43,10 @@ PATTERNS = (
     *controller_patterns.PATTERNS,
     *raid_patterns.PATTERNS,
     *sas_patterns.PATTERNS,
-    *stack_patterns.PATTERNS,
+    *md_patterns.PATTERNS,
+    *mapper_patterns.PATTERNS,
+    *zfs_patterns.PATTERNS,
+    *peer_patterns.PATTERNS,
     *filesystem_patterns.PATTERNS,
     *network_patterns.PATTERNS,
     *node_patterns.PATTERNS,
