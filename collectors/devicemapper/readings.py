@@ -33,7 +33,7 @@ class MappedDevice(Reading, frozen=True):
                 ThingKind.DEVICE,
             ),
             Naming.DEV,
-            aliases=(("mapper/{mapping}", Naming.LINK), ("{volume}", Naming.LINK)),
+            aliases=(("mapper/{mapping}", Naming.LINK), ("{own_volume}", Naming.LINK)),
         ),
     }
     peers = (
@@ -64,6 +64,11 @@ class MappedDevice(Reading, frozen=True):
     def purpose(self) -> str:
         """`placeholder`, otherwise the targets."""
         return "placeholder" if self.placeholder else self.targets
+
+    @property
+    def own_volume(self) -> str | None:
+        """The volume; None for a placeholder, whose name is that of the pool below it."""
+        return None if self.placeholder else self.volume
 
 
 class MappedState(Reading, frozen=True):
