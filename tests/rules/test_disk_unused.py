@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from sdstop.collectors.block.iostat import IOSTAT
@@ -113,6 +115,19 @@ def test_programs_that_use_one_file_system_need_not_use_another() -> None:
     shown = peers.shown(peers.disks(DISKS) | {"/proc/mounts": mounts}, DISKS, stops(), seconds=75)
     session.feed_all(frames(shown))
     assert not found(session)
+
+
+def test_a_disk_whose_counters_are_cut_off_is_not_checked() -> None:
+    shown = peers.shown(peers.disks(DISKS), DISKS, lambda *_: BUSY, seconds=75)
+    cut = [
+        (at, {**files, "/proc/diskstats": re.sub(f"(?m)^.* {ODD} .*\n", "", files["/proc/diskstats"])})
+        for at, files in shown
+    ]
+    session = Session(Origin("n"), peers.COLLECTORS, (DISK_UNUSED,))
+    session.feed_all(frames(cut))
+    (verdict,) = session.head().judgement.unchecked
+    assert (verdict.subject, verdict.calm) == (ODD, False)
+    assert verdict.reason == "no row in /proc/diskstats, where disks like it have one"
 
 
 def test_disks_of_another_model_are_no_peers() -> None:

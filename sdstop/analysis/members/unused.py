@@ -55,10 +55,11 @@ class UnusedDisk(Struct, frozen=True):
 
 
 class UnusedDisks(Struct, frozen=True):
-    """The disks that get no requests, and those that were compared and get some."""
+    """The disks that get no requests, those that were compared and get some, and those without a row of counters."""
 
     unused: tuple[UnusedDisk, ...]
     used: tuple[str, ...]
+    uncounted: tuple[str, ...] = ()
 
 
 def unused_disks(window: Window, least: float, used: float) -> UnusedDisks:
@@ -67,9 +68,13 @@ def unused_disks(window: Window, least: float, used: float) -> UnusedDisks:
     `least` is the requests per second that each peer must have, `used` the requests that a disk must have completed
     since it appeared, as a share of its peers' median.
     """
-    found = tuple(_counted(window, least, used) if window.rows(Disk) else _printed(window, least))
+    rows = window.rows(Disk)
+    found = tuple(_counted(window, least, used) if rows else _printed(window, least))
+    alike = [group for group in window.topology.groups() if group.kind is GroupKind.MODEL] if rows else []
     return UnusedDisks(
-        tuple(disk for unused, _ in found for disk in unused), tuple(name for _, used in found for name in used)
+        tuple(disk for unused, _ in found for disk in unused),
+        tuple(name for _, used in found for name in used),
+        tuple(name for group in alike for name in map(device_of, group.members) if name not in rows),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from sdstop.analysis.members.unused import LEAST, SECONDS, UnusedDisk, unused_disks
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
-from sdstop.core.finding import Damage, Finding, Gap, Severity, Unchecked, Value, Verdict, cites, passed
+from sdstop.core.finding import Damage, Finding, Gap, Severity, Unchecked, Value, Verdict, cites, passed, unchecked
 from sdstop.core.history import Window
 from sdstop.core.joins import Naming
 from sdstop.core.rule import Limits, Rule, Threshold
@@ -26,7 +26,8 @@ def _check(window: Window, limits: Limits, findings: Sequence[Finding]) -> Itera
     found = unused_disks(window, limits["least"], limits["used"])
     yield from (_finding(window, disk, limits, findings) for disk in found.unused)
     yield from passed(found.used, f"all {len(found.used)} disks without array or file system get requests")
-    if not found.unused and not found.used:
+    yield from unchecked(found.uncounted, "no row in /proc/diskstats, where disks like it have one", gap=Gap.FAULTY)
+    if not found.unused and not found.used and not found.uncounted:
         yield Unchecked("no disks without array or file system that are alike and get an equal load", calm=True)
 
 
