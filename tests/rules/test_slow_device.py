@@ -176,6 +176,40 @@ def test_two_slow_members_are_both_named() -> None:
     }
 
 
+# --- members that lag -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["raidz2", "dRAID"])
+@pytest.mark.parametrize(("busy", "severity"), [(0.94, "warning"), (0.5, "info")])
+def test_a_leaf_that_takes_twice_as_long_for_a_minute_lags(kind: str, busy: float, severity: str) -> None:
+    def load(device: str, second: int) -> Load:
+        return Load(20, 20, 20.0, busy=busy) if device == "sdd" else Load(20, 20, 10.0, busy=busy / 2)
+
+    session = judged(peers.shown(node(kind), DISKS, load, seconds=70))
+    assert found(session) == {("slow-device", severity, "tank/sdd")}
+    one = finding(session)
+    assert one.title == "MEMBER LAGS: 2x its slowest peer"
+    assert ("limits the pool" in one.impact) is (severity == "warning")
+    assert any("zpool replace tank sdd NEW" in line for line in one.steps)
+
+
+@pytest.mark.parametrize("kind", ["raidz2", "dRAID", "LVM stripe"])
+@pytest.mark.parametrize(("times", "is_found"), [(1.45, True), (1.35, False)])
+def test_the_lag_of_a_member_near_its_threshold(kind: str, times: float, is_found: bool) -> None:  # noqa: FBT001
+    session = judged(peers.shown(node(kind), DISKS, one_slow("sdd", times), seconds=70))
+    assert bool(found(session)) is is_found
+
+
+@pytest.mark.parametrize("kind", ["ZFS mirror", "multipath", "like disks"])
+def test_a_little_longer_is_no_lag_where_shares_are_equal_by_chance(kind: str) -> None:
+    assert found(judged(peers.shown(node(kind, DISKS[:3]), DISKS[:3], one_slow("sdd", 2.0), seconds=70))) == set()
+
+
+@pytest.mark.parametrize("kind", ["multipath", "like disks"])
+def test_paths_and_like_disks_do_not_lag(kind: str) -> None:
+    assert found(judged(peers.shown(node(kind), DISKS, one_slow("sdd", 2.0), seconds=70))) == set()
+
+
 # --- pasted rates -----------------------------------------------------------------------------------------
 
 

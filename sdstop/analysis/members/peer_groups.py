@@ -68,6 +68,8 @@ DEEP = 2.0
 
 _SPREAD = frozenset({GroupKind.COLUMNS, GroupKind.LEAVES})
 """Groups over which requests are spread in turn: their queues show hot members and convoys."""
+_LOADED_ALIKE = _SPREAD | {GroupKind.DEVICES}
+"""Groups whose members may get equal shares of requests: one that then lags is the cause itself."""
 _CROWDS = frozenset({StripePattern.CONVOY, StripePattern.HOT})
 """Patterns that explain longer waits of a member."""
 _UNTIMED = frozenset({GroupKind.SLAVES})
@@ -279,7 +281,7 @@ def _of_minutes(window: Window, judged: JudgedGroup, limits: StripeLimits, actio
         if key not in found:
             blocks = blocks_of(window, judged.layout)
             waits = tuple(_slow_over_minutes(judged, blocks, limits, action, known))
-            compared = judged.striped and not waits and not known and action is None
+            compared = judged.kind in _LOADED_ALIKE and not waits and not known and action is None
             behind = lag(blocks, rotational=judged.rotational is True) if compared else None
             found[key] = blocks, waits, behind
         blocks, waits, behind = found[key]

@@ -1,4 +1,4 @@
-"""Devices that are far slower than their peers (legs, vdevs, OSDs, paths, equal disks), or than any healthy disk."""
+"""Devices slower than their peers (legs, vdevs, OSDs, paths, equal disks), or far slower than any healthy disk."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _overlong(window: Window, each: Overlong, limits: Limits) -> Finding:
 
 SLOW_DEVICE = Rule(
     "slow-device",
-    "device far slower than its peers (mirror leg, vdev, OSD, path, equal disk), or than any disk",
+    "device far slower than its peers (leg, vdev, OSD, path, equal disk) or than any disk, or a little for a minute",
     Severity.CRITICAL,
     _check,
     (),  # rates of the kernel's counters, or those that tools printed

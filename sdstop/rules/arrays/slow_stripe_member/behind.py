@@ -1,4 +1,4 @@
-"""Stripe members that take somewhat longer for each request than all of their peers, over a minute."""
+"""Members of arrays and pools that take somewhat longer for each request than all of their peers, over a minute."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ def lagging(window: Window, judged: JudgedGroup, lag: Lag) -> Verdict:
     row = window.get(DiskActivity, lag.disk)
     peer = next((each for each in judged.layout.names if each != lag.disk), lag.disk)
     other = window.get(DiskActivity, peer)
+    upper = "array" if judged.striped else "pool"
     waits = f"{human.wait(lag.seconds)} ms, {human.wait(lag.peers)} ms"
     return Finding(
         severity=Severity.WARNING if lag.is_limit else Severity.INFO,
@@ -36,9 +37,10 @@ def lagging(window: Window, judged: JudgedGroup, lag: Lag) -> Verdict:
             f"Requests take {waits} on its slowest peer, at an equal share.", f"Requests take {waits} on its peers."
         ),
         impact=(
-            f"{name} is {human.percent(lag.busy)}% busy, its peers {human.percent(lag.busiest)}%: it limits the array."
+            f"{name} is {human.percent(lag.busy)}% busy, its peers {human.percent(lag.busiest)}%: "
+            f"it limits the {upper}."
             if lag.is_limit
-            else "The array can only become as fast as this member."
+            else f"The {upper} can only become as fast as this member."
         ),
         values=(
             Value("wait", "wait of requests, 1 min", lag.seconds, "seconds"),
