@@ -75,7 +75,7 @@ def _overlong(window: Window, each: Overlong, limits: Limits) -> Finding:
 
 SLOW_DEVICE = Rule(
     "slow-device",
-    "device far slower than its peers (leg, vdev, OSD, path, equal disk) or than any disk, or a little for a minute",
+    "device slower than its peers (leg, vdev, OSD, path, equal disk) or far slower than any disk",
     Severity.CRITICAL,
     _check,
     (),  # rates of the kernel's counters, or those that tools printed
