@@ -5,22 +5,17 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable, Sequence
-from functools import partial
 
 from textual.timer import Timer
 
 from sdstop.analysis.comparison.comparison import Comparison, comparison
 from sdstop.analysis.comparison.sides import moment_side
 from sdstop.analysis.load_course import LoadCourse, LoadMetric
-from sdstop.core.collector import Collector
 from sdstop.core.format import clock
 from sdstop.core.forward import ForwardPass
-from sdstop.core.guard import Part
 from sdstop.core.heap import return_large_blocks
 from sdstop.core.judging import Judging
 from sdstop.core.lookback import Lookback
-from sdstop.core.model import schema
 from sdstop.core.session import Look, Session
 from sdstop.tui import LiveFrames
 from sdstop.tui.commands import HINTS, Commands
@@ -35,7 +30,6 @@ from sdstop.tui.scene import FindingEntry, Mode, Scene, prepared
 from sdstop.tui.sheet import ColumnChoice, ColumnSheet, FactSheet, RawSheet, Sheet
 from sdstop.tui.terminal import Options
 from sdstop.tui.time_bar import TimeBar
-from sdstop.tui.views import VIEWS
 from sdstop.tui.views.view import ViewPlace
 from sdstop.tui.why import Quote
 from sdstop.tui.why_sheet import WhySheet
@@ -45,7 +39,7 @@ from sdstop.tui.widgets.tree import TreeTable
 _TICK = 0.2
 """Seconds between two steps of a playing capture."""
 _SOON = 0.1
-"""Seconds between two steps of preparation."""
+"""Seconds after which what the first frame does not need is done."""
 _PATIENCE = 0.05
 """Seconds for which the moment before stays as it is: painting twice would delay a glance that takes less."""
 
@@ -113,21 +107,10 @@ class Dashboard(Commands):
             self.forward.start()
         self.set_interval(1.0, self._watch)
         self.ticking = self.set_interval(_TICK, self._play)
-        steps: tuple[Callable[[], object], ...] = (
-            return_large_blocks,
-            *(partial(getattr, entry, "made_of") for entry in VIEWS),
-            *(partial(_read_declarations, collector) for collector in self.session.collectors),
-        )
-        self.set_timer(_SOON, lambda: self.prepare(steps))
+        self.set_timer(_SOON, return_large_blocks)
         self.paint()
         if self.compared is not None:
             self.call_later(self.lay, ChangesSheet(self.compared))
-
-    def prepare(self, left: Sequence[Callable[[], object]]) -> None:
-        """Load views and read declarations one by one between frames, so that no key waits for them."""
-        if left:
-            self.guard.call(Part.VIEW, "preparation", left[0], lambda _: None)
-            self.set_timer(_SOON, lambda: self.prepare(left[1:]))
 
     def _listen(self) -> None:
         """Watch the feed's file descriptor, which changes when the feed's process is restarted."""
@@ -363,8 +346,3 @@ class Dashboard(Commands):
         if scene is not None:
             sheet.scene = scene
             await self.push_screen(sheet)
-
-
-def _read_declarations(collector: Collector) -> None:
-    for family in collector.families:
-        schema(family)

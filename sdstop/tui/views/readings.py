@@ -31,7 +31,7 @@ _FEWEST = 6
 class FamilyRow(Struct, frozen=True):
     """A family at a moment: the number of its rows, their sources and the state of these."""
 
-    declared: Schema
+    family: type[Reading]
     total: int
     sources: str
     state: str
@@ -54,7 +54,7 @@ class ReadingRow(Struct, frozen=True):
 
 
 FAMILIES = (
-    TableColumn("readings", "READINGS", 24, lambda i, _: i.declared.title, lambda i: i.declared.title, widest=44,
+    TableColumn("readings", "READINGS", 24, lambda i, _: i.family.title, lambda i: i.family.title, widest=44,
                 rising=True),
     TableColumn("rows", "ROWS", 6, lambda i, _: str(i.total), lambda i: i.total, right=True),
     TableColumn("state", "STATE", 12, lambda i, _: text((i.state, FAINT if i.total else PLAIN)),
@@ -84,10 +84,9 @@ def family_rows(scene: Scene) -> list[Row]:
         brought = scene.now.run_of(family) if known else None
         state = next((run.word for run in runs if not run.ok or run.partial), "ok" if runs else "no data yet")
         state = "stale" if stale else state if brought is None else brought.word
-        declared, count = schema(family), len(known)
-        item = FamilyRow(declared, count, ", ".join(sources), state, scene)
-        found.append(Row(family.family, item, None, f"{declared.title} {declared.family} {item.sources}"))
-    return sorted(found, key=lambda row: (not row.item.total, row.item.declared.title))
+        item = FamilyRow(family, len(known), ", ".join(sources), state, scene)
+        found.append(Row(family.family, item, None, f"{family.title} {family.family} {item.sources}"))
+    return sorted(found, key=lambda row: (not row.item.total, row.item.family.title))
 
 
 def columns_of(declared: Schema, known: Sequence[Reading]) -> tuple[TableColumn, ...]:
@@ -127,9 +126,9 @@ class Readings(View):
         families = family_rows(scene)
         yield Listing(FAMILIES, families)
         for row in families:
-            declared = row.item.declared
-            known = list(scene.rows(declared.reading)[0].values())
+            known = list(scene.rows(row.item.family)[0].values())
             if known:
+                declared = schema(row.item.family)
                 yield Listing(columns_of(declared, known), _rows(declared, known, scene))
 
     def point(self, key: Any) -> None:
@@ -171,7 +170,7 @@ class Readings(View):
         if chosen is None or chosen.key is None:
             self.listed_rows.put((), self.scene.palette)
             return
-        scene, declared = self.scene, chosen.item.declared
+        scene, declared = self.scene, schema(chosen.item.family)
         known, idle = notable(declared, list(scene.rows(declared.reading)[0].values()))
         self.listed_rows.title = declared.title
         self.listed_rows.set_columns(columns_of(declared, known), reset=declared.family != self.family)
