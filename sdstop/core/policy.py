@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
 from math import inf
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -34,10 +35,12 @@ from msgspec.structs import replace
 from sdstop.core.evidence import dated
 from sdstop.core.finding import Accepted, Damage, Finding, RuledOut, Severity, Unchecked, Verdict
 from sdstop.core.finding_order import by_cause
-from sdstop.core.history import Window
 from sdstop.core.joins import Naming
-from sdstop.core.rule import NodeRule, Rule
-from sdstop.core.topology import Topology
+
+if TYPE_CHECKING:  # a sampler, which never judges, is forked with the policy
+    from sdstop.core.history import Window
+    from sdstop.core.rule import NodeRule, Rule
+    from sdstop.core.topology import Topology
 
 OFF = "switched off by the configuration"
 """Reason why a rule was not checked."""
