@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import math
 import time
+from typing import TYPE_CHECKING
 
 from textual.timer import Timer
 
-from sdstop.analysis.comparison.comparison import Comparison, comparison
-from sdstop.analysis.comparison.sides import moment_side
 from sdstop.analysis.load_course import LoadCourse, LoadMetric
 from sdstop.core.format import clock
 from sdstop.core.forward import ForwardPass
@@ -35,6 +34,9 @@ from sdstop.tui.why import Quote
 from sdstop.tui.why_sheet import WhySheet
 from sdstop.tui.widgets.pane import Pane
 from sdstop.tui.widgets.tree import TreeTable
+
+if TYPE_CHECKING:
+    from sdstop.analysis.comparison.comparison import Comparison
 
 _TICK = 0.2
 """Seconds between two steps of a playing capture."""
@@ -327,6 +329,9 @@ class Dashboard(Commands):
         elif scene.look.is_glance or self.marked is None or self.marked.now is scene.look.now:
             self.action_mark()
         elif not isinstance(self.screen, ChangesSheet):
+            from sdstop.analysis.comparison.comparison import comparison  # noqa: PLC0415  # rarely needed
+            from sdstop.analysis.comparison.sides import moment_side  # noqa: PLC0415
+
             first = moment_side(self.session, self.marked, "")
             then = moment_side(self.session, scene.look, "")
             await self.lay(ChangesSheet(await asyncio.to_thread(comparison, first, then)))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from sdstop.analysis.comparison.comparison import Comparison
+from typing import TYPE_CHECKING
+
 from sdstop.core.finding import Severity
-from sdstop.exporters.report.changes import rows
-from sdstop.exporters.report.changes.text import sections
 from sdstop.tui.scene import Scene
 from sdstop.tui.sheet import Sheet
 from sdstop.tui.widgets.palette import PLAIN, STRONG, Palette, text
 from sdstop.tui.widgets.pane import Row, words
+
+if TYPE_CHECKING:
+    from sdstop.analysis.comparison.comparison import Comparison
 
 _INDENT = "  "
 
@@ -33,6 +35,9 @@ class ChangesSheet(Sheet):
 
 def difference_rows(found: Comparison, palette: Palette, width: int) -> list[Row]:
     """Return a comparison as rows; headings and the severities of bad changes are highlighted."""
+    from sdstop.exporters.report.changes import rows  # noqa: PLC0415  # rarely needed, 0.4 MB with the report's modules
+    from sdstop.exporters.report.changes.text import sections  # noqa: PLC0415
+
     severities: list[Severity | None] = [row.severity if row.bad else None for row in rows.findings(found)]
     made: list[Row] = []
     for number, lines in enumerate(sections(found, width)):
