@@ -12,11 +12,7 @@ from sdstop.core.later import later
 from sdstop.tui.pictures import Picture
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cache_row import cache_row
-from sdstop.tui.views.capacity import summary_rows
 from sdstop.tui.views.cause import ROLES
-from sdstop.tui.views.gauges import gauge_lines
-from sdstop.tui.views.mixture import mixture_rows, mixture_title
-from sdstop.tui.views.path import stage_rows
 from sdstop.tui.views.path_strip import path_of
 from sdstop.tui.widgets.palette import Line
 from sdstop.tui.widgets.pane import Row
@@ -24,6 +20,7 @@ from sdstop.tui.widgets.roles import role
 
 Maker = Callable[[Finding, Scene], Picture | None]
 _Later = Callable[..., Picture | None]
+_Rows = Callable[..., Sequence[Row]]
 
 array_slots: _Later = later("sdstop.tui.pictures.array_slots:array_slots")
 mapped_slots: _Later = later("sdstop.tui.pictures.array_slots:mapped_slots")
@@ -44,6 +41,11 @@ space_picture: _Later = later("sdstop.tui.pictures.space:space_picture")
 load_picture: _Later = later("sdstop.tui.pictures.traffic:load_picture")
 network_picture: _Later = later("sdstop.tui.pictures.traffic:network_picture")
 waiting_picture: _Later = later("sdstop.tui.pictures.waiting:waiting_picture")
+summary_rows: _Rows = later("sdstop.tui.views.capacity:summary_rows")
+gauge_lines: Callable[..., Sequence[Line]] = later("sdstop.tui.views.gauges:gauge_lines")
+mixture_rows: _Rows = later("sdstop.tui.views.mixture:mixture_rows")
+mixture_title: Callable[..., str] = later("sdstop.tui.views.mixture:mixture_title")
+stage_rows: _Rows = later("sdstop.tui.views.path:stage_rows")
 
 
 def picture_of(finding: Finding | None, scene: Scene) -> Picture | None:
