@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from sdstop.core.evidence import Frame
+from sdstop.core.heap import return_large_blocks
 from sdstop.tui.terminal import Options, usable_terminal
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def run(
     load is known from the newest window on. `found` is a comparison to show first, `at` the Unix time (None: the end).
     Raises any unexpected exception of the dashboard after restoring the terminal.
     """
+    return_large_blocks()  # before the thread that judges, which would get an arena
     from sdstop.tui.app import Dashboard  # noqa: PLC0415  # a report must not pay for the import
 
     app = Dashboard(session, frames, options, course, at)

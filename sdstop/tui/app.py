@@ -12,7 +12,6 @@ from textual.timer import Timer
 from sdstop.analysis.load_course import LoadCourse, LoadMetric
 from sdstop.core.format import clock
 from sdstop.core.forward import ForwardPass
-from sdstop.core.heap import return_large_blocks
 from sdstop.core.judging import Judging
 from sdstop.core.lookback import Lookback
 from sdstop.core.session import Look, Session
@@ -40,8 +39,6 @@ if TYPE_CHECKING:
 
 _TICK = 0.2
 """Seconds between two steps of a playing capture."""
-_SOON = 0.1
-"""Seconds after which what the first frame does not need is done."""
 _PATIENCE = 0.05
 """Seconds for which the moment before stays as it is: painting twice would delay a glance that takes less."""
 
@@ -109,7 +106,6 @@ class Dashboard(Commands):
             self.forward.start()
         self.set_interval(1.0, self._watch)
         self.ticking = self.set_interval(_TICK, self._play)
-        self.set_timer(_SOON, return_large_blocks)
         self.paint()
         if self.compared is not None:
             self.call_later(self.lay, ChangesSheet(self.compared))
