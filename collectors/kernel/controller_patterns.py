@@ -64,8 +64,8 @@ PATTERNS = (
         LogPlace.PCI,
     ),
     pattern(
-        "Controller lockup detected",
-        r"hpsa (?P<dev>[0-9a-f]{4}:[0-9a-f:.]{7}): Controller lockup detected",
+        "ontroller lockup detected",
+        r"hpsa (?P<dev>[0-9a-f]{4}:[0-9a-f:.]{7}): [Cc]ontroller lockup detected",
         "controller-fault",
         LogPlace.PCI,
     ),

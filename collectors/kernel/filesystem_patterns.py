@@ -84,7 +84,7 @@ PATTERNS = (
     ),
     pattern(
         "hutting down filesystem",
-        _XFS + r"(?:[A-Za-z/! -]{1,80}\.? ){0,3}Shutting down filesystem",
+        _XFS + r"(?:[A-Za-z/! -]{1,80}(?:\. {1,2}| )){0,3}Shutting down filesystem",
         "fs-shutdown",
         LogPlace.DISK,
     ),
@@ -118,6 +118,8 @@ PATTERNS = (
     pattern("csum failed", _BTRFS + r"csum failed", "fs-corruption", LogPlace.DISK),
     pattern("hecksum verify failed", _BTRFS + r"checksum verify failed", "fs-corruption", LogPlace.DISK),
     pattern("transid verify failed", _BTRFS + r"parent transid verify failed", "fs-corruption", LogPlace.DISK),
+    pattern("level verify failed", _BTRFS + r"level verify failed", "fs-corruption", LogPlace.DISK),
+    pattern("bad tree block start", _BTRFS + r"bad tree block start", "fs-corruption", LogPlace.DISK),
     pattern("corrupt leaf", _BTRFS + r"corrupt leaf", "fs-corruption", LogPlace.DISK),
     pattern("forced readonly", _BTRFS + r"forced readonly", "fs-readonly", LogPlace.DISK),
     pattern(

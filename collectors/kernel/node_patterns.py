@@ -195,6 +195,7 @@ PATTERNS = (
         LogPlace.NODE,
     ),
     pattern("PANIC at ", r"PANIC at [\w./-]{1,80}:\d{1,6}:\w{1,80}\(\)", "kernel-bug", LogPlace.NODE),
+    pattern("PANIC: ", r"PANIC: [a-z][ -~]{1,200}", "kernel-bug", LogPlace.NODE),  # of the SPL: the task stops for good
     pattern("workqueue lockup", r"BUG: workqueue lockup - pool", "cpu-stall", LogPlace.NODE),
     pattern(
         "recovery action for",

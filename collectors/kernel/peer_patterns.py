@@ -118,6 +118,12 @@ PATTERNS = (
         LogPlace.DISK,
     ),
     pattern(
+        "IO ERROR: neither local",
+        r"(?:block |drbd (?P<hidden>\S{1,128}) )(?P<dev>drbd\d{1,6}): IO ERROR: neither local nor remote d(?:ata|isk)",
+        "io-error",
+        LogPlace.DISK,
+    ),
+    pattern(
         "Local IO failed in",
         r"(?:block |drbd (?P<hidden>\S{1,128}) )(?P<dev>drbd\d{1,6}): Local IO failed in \w{1,60}",
         "device-gone",

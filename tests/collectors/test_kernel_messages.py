@@ -21,6 +21,13 @@ unnamed-fault node | md/raid:md4: starting dirty degraded array with PPL.
 array-failed md6 | md/raid0md6: Disk failure on sdf detected, failing array.
 split-brain r0 | drbd r0 stor2: Split-Brain detected but unresolved, dropping connection!
 osd-down node | libceph (5b3c1f2e-0000-4000-8000-123456789abc e512): osd3 down
+io-error drbd0 | drbd r0/0 drbd0: IO ERROR: neither local nor remote data, sector 1+8
+io-error drbd1 | block drbd1: IO ERROR: neither local nor remote disk
+controller-fault 0000:03:00.0 | hpsa 0000:03:00.0: controller lockup detected: 0x00000015 after 30
+kernel-bug node | PANIC: zfs: removing nonexistent segment from range tree (offset=1 size=2)
+fs-shutdown sdb1 | XFS (sdb1): Corruption of on-disk metadata detected.  Shutting down filesystem
+fs-corruption sdb | BTRFS error (device sdb): bad tree block start, mirror 1 want 123 have 456
+fs-corruption sdb | BTRFS error (device sdb: state A): level verify failed on logical 1 mirror 1 wanted 0 found 1
 fs-error dm-7 | EXT3-fs (dm-7): error in ext3_orphan_add: Journal has aborted
 fs-error dm-7 | EXT3-fs (dm-7): error: ext3_journal_start_sb: Detected aborted journal
 abort 0000:05:00.0 | qla2xxx 0000:05:00.0: scsi(1:0:3): Abort command issued -- 1 2f5a 2002.
