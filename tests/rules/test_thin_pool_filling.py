@@ -65,6 +65,17 @@ def test_all_faults_of_a_pool_are_one_finding() -> None:
     assert str(next(v.value for v in finding.values if v.name == "also")).startswith("METADATA NEARLY FULL")
 
 
+def test_a_pool_whose_metadata_is_used_up_says_so_and_is_told_to_grow_it() -> None:
+    line = status(480, metadata=1024, words="ro discard_passdown queue_if_no_space -")
+    found = judged(*[status(480, metadata=1000 + 4 * n) for n in range(6)], line).finding(NAME)
+    assert found.cause == "The pool is read-only: its metadata space is used up."
+    also = next(v.value for v in found.values if v.name == "also")
+    assert also == "METADATA FULL: 100%: 100% of 4 MiB metadata is used."
+    steps = list(found.steps)
+    assert any("--poolmetadatasize" in step for step in steps)
+    assert not any("lvextend -L" in step or "fstrim" in step for step in steps)
+
+
 def test_the_time_until_it_is_full_is_that_of_the_trend() -> None:
     growing = [status(820 + 8 * n) for n in range(7)]  # 8 blocks every 5 s
     finding = judged(*growing).finding(NAME)

@@ -62,6 +62,7 @@ _IMPACTS: Mapping[str, str] = {
     "paths-gone": "No request reaches the disk until one of its paths works again.",
     "session-lost": "Requests to the disks of this session fail, or take another path.",
     "read-only-write": "The kernel passes these writes on; a start after an error can fail.",
+    "thin-low": "Writes to the volumes of the pool wait or fail once it is full.",
     "degraded-array": "Another failed disk can lose the data of the array.",
 }
 """Impacts of kinds that differ from those of their effect."""

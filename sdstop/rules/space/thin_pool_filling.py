@@ -149,7 +149,8 @@ def _states(pool: _Pool) -> Iterator[_Fault]:
                      f"All {_space(row.size)} is allocated: mode out_of_data_space.",
                      f"Writes to new blocks {fate}.", serves)  # fmt: skip
     if row.state == "read-only":
-        why = "its metadata needs a check" if row.needs_check else "a metadata operation failed"
+        why = "its metadata space is used up" if row.metadata_filled == 1 else "a metadata operation failed"
+        why = "its metadata needs a check" if row.needs_check else why
         why = "VDO refuses writes after an error" if row.kind == _VDO else why
         yield _Fault(critical, "POOL READ-ONLY: writes fail", f"The pool is read-only: {why}.",
                      "Writes that need a new block fail.", serves)  # fmt: skip
@@ -163,10 +164,11 @@ def _metadata(pool: _Pool, limits: Limits) -> Iterator[_Fault]:
     if share is None or share < limits["near_full"]:
         return
     full = share >= limits["full"]
+    soon = _when(pool.metadata, share)
     yield _Fault(
         Severity.CRITICAL if full else Severity.WARNING,
         f"METADATA {'FULL' if share >= 1 else 'NEARLY FULL'}: {human.percent(share)}%",
-        f"{human.percent(share)}% of {_space(pool.row.metadata_size, 'metadata')} is used{_when(pool.metadata)}.",
+        f"{human.percent(share)}% of {_space(pool.row.metadata_size, 'metadata')} is used{soon}.",
         "Without metadata space the pool becomes read-only and needs repair.",
         Damage.AVAILABILITY if full else Damage.CAPACITY,
     )
@@ -181,7 +183,7 @@ def _data(pool: _Pool, limits: Limits) -> Iterator[_Fault]:
     yield _Fault(
         Severity.CRITICAL if share >= limits["full"] or soon else Severity.WARNING,
         f"POOL {'FULL' if share >= 1 else 'NEARLY FULL'}: {human.percent(share)}%",
-        f"{human.percent(share)}% of {_space(row.size)} is allocated{_when(pool.data)}.",
+        f"{human.percent(share)}% of {_space(row.size)} is allocated{_when(pool.data, share)}.",
         "Once it is full, writes to all its volumes wait, then fail."
         if row.no_space != "fail"
         else "Once it is full, writes to new blocks of all its volumes fail.",
@@ -193,8 +195,8 @@ def _space(size: int | None, what: str = "") -> str:
     return f"{human.quantity(size, 'bytes')} {what}".rstrip() if size is not None else what or "the data space"
 
 
-def _when(known: Filling | None) -> str:
-    return known.words if known is not None else ""
+def _when(known: Filling | None, share: float) -> str:
+    return known.words if known is not None and share < 1 else ""
 
 
 def _finding(window: Window, pool: _Pool, faults: Sequence[_Fault], limits: Limits) -> Finding:
@@ -221,7 +223,7 @@ def _finding(window: Window, pool: _Pool, faults: Sequence[_Fault], limits: Limi
             Value("needs_check", "needs a check", row.needs_check),
         ),
         evidence=cites(window.cite(row)),
-        advice=tuple(_advice(row)),
+        advice=tuple(_advice(row, limits)),
         refuted_by=f"mode rw and less than {human.percent(limits['near_full'])}% in use in dmsetup status",
         damage=worst.damage,
     )
@@ -238,7 +240,7 @@ def _log() -> tuple[Advice, ...]:
     return (run("journalctl", "-k").pipe("grep", "-i", "-e", "device-mapper").pipe("tail", "-40"),)
 
 
-def _advice(row: ThinPool) -> Iterator[Advice]:
+def _advice(row: ThinPool, limits: Limits) -> Iterator[Advice]:
     name = operands(row.pool)
     if row.kind == _VDO:
         yield "Free space: delete data and discard it, or grow the pool."
@@ -251,12 +253,19 @@ def _advice(row: ThinPool) -> Iterator[Advice]:
         yield run("lvchange", "-an", *name)
         yield run("lvconvert", "--repair", *name, note="keeps the old metadata in a volume of its own")
         return
-    yield "Grow the pool now; deleting files helps only after a discard."
     group = row.pool.partition("/")[0]
-    yield run("vgs", *operands(group), note="free space of the group")
-    yield run("lvextend", "-L", "+10G", *name, note="data")
-    yield run("lvextend", "--poolmetadatasize", "+1G", *name, note="metadata")
-    yield run("fstrim", "-av", note="returns what deleted files used")
+    vgs = run("vgs", *operands(group), note="free space of the group")
+    metadata = run("lvextend", "--poolmetadatasize", "+1G", *name, note="metadata")
+    if (row.metadata_filled or 0) >= limits["near_full"] > (row.filled or 0):
+        yield "Grow the metadata of the pool now, or remove snapshots that nobody needs."
+        yield vgs
+        yield metadata
+    else:
+        yield "Grow the pool now; deleting files helps only after a discard."
+        yield vgs
+        yield run("lvextend", "-L", "+10G", *name, note="data")
+        yield metadata
+        yield run("fstrim", "-av", note="returns what deleted files used")
     yield run("lvs", "-a", "-o", "name,lv_size,data_percent,metadata_percent", *operands(group))
 
 
