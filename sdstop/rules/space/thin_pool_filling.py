@@ -257,7 +257,7 @@ def _advice(row: ThinPool, limits: Limits) -> Iterator[Advice]:
     vgs = run("vgs", *operands(group), note="free space of the group")
     metadata = run("lvextend", "--poolmetadatasize", "+1G", *name, note="metadata")
     if (row.metadata_filled or 0) >= limits["near_full"] > (row.filled or 0):
-        yield "Grow the metadata of the pool now, or remove snapshots that nobody needs."
+        yield "Grow the metadata of the pool now, or remove snapshots that are not needed."
         yield vgs
         yield metadata
     else:
