@@ -120,6 +120,7 @@ SOURCES = (
     "platform.ses",
     "filesystems.nfs",
     "filesystems.nfsiostat",
+    "filesystems.nfsd",
 )
 """Modules that define collectors, one line each, in the order in which lists show their sources.
 

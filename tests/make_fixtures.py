@@ -28,6 +28,7 @@ from tests.stories import (
     scaleio,
     served,
     servers,
+    shares,
     single,
     stalled,
     volumes,
@@ -49,6 +50,7 @@ STORIES: Stories = (
     | stalled.STORIES
     | served.STORIES
     | servers.STORIES
+    | shares.STORIES
     | single.STORIES
     | mapped.STORIES
     | draining.STORIES

@@ -73,6 +73,8 @@ ORDER = (
     "network.storage_retransmits",
     "filesystems.nfs_timeouts",
     "filesystems.nfs_slow",
+    "filesystems.nfs_server_busy",
+    "filesystems.nfs_server_refuses",
     "network.pause_frames",
     "fabric.phy_errors",
     "fabric.storage_port_errors",
