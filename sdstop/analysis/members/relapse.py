@@ -6,14 +6,14 @@ completion. Each second is judged once, when it is new.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 from msgspec import Struct
 
 from sdstop.analysis.members.column import Second, StripeLimits
 from sdstop.analysis.members.evenness import spread
 from sdstop.analysis.members.member_waits import ALL, answered, median_without, requests_of
-from sdstop.analysis.members.peer_samples import GroupColumns, holds_since, recent, seconds_of
+from sdstop.analysis.members.peer_samples import Columns, GroupColumns, holds_since, recent, seconds_of
 from sdstop.core.averages import median
 from sdstop.core.history import Moment, Window
 from sdstop.readings.disk import DiskActivity
@@ -88,13 +88,13 @@ def relapse(
 
 def _far(layout: GroupColumns, moment: Moment[DiskActivity], limits: StripeLimits, *, rotational: bool) -> Far:
     """Return the members that are far slower in one sample, kept with it: sixty windows use it."""
-    key = ("far", layout.key)
-    kept = layout.columns, limits, rotational
-    known: tuple[object, Far] | None = moment.memo.get(key)
-    if known is None or known[0] != kept:
+    every: dict[Hashable, tuple[Columns, StripeLimits, bool, Far]] = moment.memo.setdefault("far", {})
+    known = every.get(layout.key)
+    if known is None or known[:3] != (layout.columns, limits, rotational):
         seconds: Sequence[Second] = seconds_of(layout, (moment,))
-        known = moment.memo[key] = kept, _of(seconds[0], limits, rotational=rotational) if seconds else _NONE
-    return known[1]
+        far = _of(seconds[0], limits, rotational=rotational) if seconds else _NONE
+        known = every[layout.key] = layout.columns, limits, rotational, far
+    return known[3]
 
 
 _NONE: Far = {}
