@@ -24,8 +24,6 @@ _DISCARDS = ("discards", "discards_merged", "discard_sectors", "discard_time")
 _FLUSHES = ("flushes", "flush_time")
 _MANY = 256
 """Rows asked for one by one, after which all are made from columns: it takes as long."""
-_AGAIN = 8
-"""Rows of an old sample that are kept when they were made: each takes a kilobyte."""
 
 
 class DiskRates(Columns):
@@ -134,7 +132,7 @@ class DiskRates(Columns):
             return self.get(key, default)
         else:
             row = self._derived(key)
-            if not self._aged or len(made) < _AGAIN:
+            if not self._aged:
                 made[key] = row
         return default if row is None else row
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from sdstop.analysis.disks.saturation import BUSY, STACKED_KINDS, full
+from sdstop.analysis.disks.saturation import BUSY, STACKED_KINDS, full, row_of
 from sdstop.analysis.members.inferred import is_whole_disk
 from sdstop.analysis.members.peer_samples import recent
 from sdstop.collectors.block.readings import BlockDevice, BlockLink
@@ -168,7 +168,7 @@ def _of_part(moments: Sequence[Moment[DiskActivity]], name: str, least: float) -
     """Return the work of a device over some samples, None if it was busy for less of them, or if that is unknown."""
     done = worked = waited = moved = queued = span = 0.0
     for moment in moments:
-        row, seconds = moment.rows.get(name), moment.seconds or _UNKNOWN
+        row, seconds = row_of(moment, name), moment.seconds or _UNKNOWN
         if row is None or row.busy is None or row.discards_per_second:
             return None
         count = row.completed_per_second * seconds

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from sdstop.collectors.block.readings import BlockDevice
 from sdstop.core.averages import median
-from sdstop.core.columns import value_of, values_of
+from sdstop.core.columns import values_at, values_of
 from sdstop.core.history import Moment, Window
 from sdstop.core.text import added
 from sdstop.readings.disk import DiskActivity
@@ -66,7 +66,7 @@ def saturated(
     found = []
     for name in sorted(name for name, count in counts.items() if count >= least):
         device = window.get(BlockDevice, name)
-        rows = [row for moment in moments if (row := moment.rows.get(name)) is not None]
+        rows = [row for moment in moments if (row := row_of(moment, name)) is not None]
         if device is None or device.kind in STACKED_KINDS or not rows:
             continue
         queue = median(row.queue or 0.0 for row in rows)
@@ -75,6 +75,15 @@ def saturated(
             rate = median(row.completed_per_second for row in rows)
             found.append(SaturatedDevice(name, median(row.busy or 0.0 for row in rows), queue, median(waits), rate))
     return found
+
+
+def row_of(moment: Moment[DiskActivity], name: str) -> DiskActivity | None:
+    """Return a device's row, cached because ten windows use it: a table of an old sample makes it each time."""
+    known = moment.brief("saturated rows")
+    if name not in known:
+        known[name] = moment.rows.get(name)
+    row: DiskActivity | None = known[name]
+    return row
 
 
 def times_its_past(window: Window, moments: Sequence[Moment[DiskActivity]], name: str) -> float | None:
@@ -121,9 +130,9 @@ def _services(caches: _Caches, name: str) -> list[_Service]:
     found = []
     for moment, known in caches:
         if name not in known:
-            done = value_of(moment.rows, name, "completed_per_second")
-            busy = value_of(moment.rows, name, "busy") if done is not None and done >= 1 else None
-            known[name] = (value_of(moment.rows, name, "size"), busy / done) if busy else None
+            figures = values_at(moment.rows, (name,), "completed_per_second", "busy", "size")
+            done, busy, size = (figure for (figure,) in figures)
+            known[name] = (size, busy / done) if done is not None and done >= 1 and busy else None
         service: _Service | None = known[name]
         if service is not None:
             found.append(service)
