@@ -6,12 +6,12 @@ LARGE = 1 << 18
 """Bytes from which memory is returned to the system as soon as it is freed."""
 _END = 1 << 16
 """Free bytes at the end of the heap above which they are returned."""
-_SETTINGS = ((-1, _END), (-3, LARGE), (-8, 1))
-"""Parameters of mallopt (malloc.h): M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX."""
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
+"""Parameters of mallopt (malloc.h)."""
 
 
-def return_large_blocks() -> bool:
-    """Make freed memory of LARGE bytes and more go back to the system; return whether the C library does so.
+def return_large_blocks(large: int = LARGE) -> bool:
+    """Make freed memory of `large` bytes and more go back to the system; return whether the C library does so.
 
     Texts of large nodes, and the numbers in them, are allocated and freed every second. By default glibc raises both
     thresholds to the largest block that was freed, up to 32 MiB, and keeps all below it: 15 of 144 MB with 1000 disks.
@@ -22,7 +22,8 @@ def return_large_blocks() -> bool:
         import ctypes  # noqa: PLC0415  # takes 1.6 ms, which commands that end soon do not spend
 
         setting = ctypes.CDLL(None).mallopt
-        return all(setting(parameter, value) == 1 for parameter, value in _SETTINGS)
+        settings = ((_TRIM_THRESHOLD, _END), (_MMAP_THRESHOLD, large), (_ARENA_MAX, 1))
+        return all(setting(parameter, value) == 1 for parameter, value in settings)
     except (ImportError, OSError, AttributeError):
         return False
 

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 __all__ = ["FrameFeed", "Options", "run", "usable_terminal"]
 
+_LARGE = 1 << 17
+"""Bytes from which memory is returned as soon as it is freed: between blocks of 128 to 256 KiB 3 MB stay free."""
+
 
 class LiveFrames(Protocol):
     """Source of a live node's frames."""
@@ -50,7 +53,7 @@ def run(
     load is known from the newest window on. `found` is a comparison to show first, `at` the Unix time (None: the end).
     Raises any unexpected exception of the dashboard after restoring the terminal.
     """
-    return_large_blocks()  # before the thread that judges, which would get an arena
+    return_large_blocks(_LARGE)  # before the thread that judges, which would get an arena
     from sdstop.tui.app import Dashboard  # noqa: PLC0415  # a report must not pay for the import
 
     app = Dashboard(session, frames, options, course, at)
