@@ -121,6 +121,7 @@ SOURCES = (
     "filesystems.nfs",
     "filesystems.nfsiostat",
     "filesystems.nfsd",
+    "filesystems.smb",
 )
 """Modules that define collectors, one line each, in the order in which lists show their sources.
 

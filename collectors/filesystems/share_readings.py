@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from sdstop.core.model import Kind, Label, Metric, Reading, Source
+from sdstop.core.model import Kind, Label, Metric, Name, Reading, Source, State
 
 NFSD, POOL_STATS = "/proc/net/rpc/nfsd", "/proc/fs/nfsd/pool_stats"
 
@@ -76,3 +76,33 @@ def waited(arrived: int, queued: int, woken: int) -> int:
     each is queued first, and then wakes a thread if one is idle.
     """
     return queued if queued + woken <= arrived else max(queued - woken, 0)
+
+
+DEBUG_DATA = "/proc/fs/cifs/DebugData"
+
+
+class SmbShare(Reading, frozen=True, kw_only=True):
+    """A mounted share of an SMB server, from /proc/fs/cifs/DebugData (fs/smb/client/cifs_debug.c).
+
+    `connection`: new, up, exiting, lost (being connected again), negotiating, unknown. It and the counters are of the
+    TCP connection, which shares of one server have in common. `reconnects` counts those that succeeded. A share that is
+    disconnected on a connection that is up reconnects when it is used.
+    """
+
+    family: ClassVar[str] = "smb_share"
+    title: ClassVar[str] = "Mounted SMB shares"
+    remembered: ClassVar[int] = 64
+    rows_of = Source(DEBUG_DATA, "\\{share} Mounts:")
+
+    server: Annotated[str, Label("Server", "Host that serves it", names=Name.HOST)]
+    share: Annotated[str, Label("Share", "Name of the share", names=Name.VOLUME)]
+    connection: Annotated[str, State("Connection", "TCP: new, up, exiting, lost, negotiating, unknown")]
+    disconnected: Annotated[int, Metric("Disconnected", "Whether the share has to connect again: 1 or 0")] = 0
+    reconnects: Annotated[int | None, Metric("Reconnects", "TCP connections made again", kind=_COUNTER)] = None
+    in_flight: Annotated[int | None, Metric("In flight", "Requests without an answer")] = None
+    waiting: Annotated[int | None, Metric("Waiting", "Requests waiting for a credit", detail=True)] = None
+
+    @property
+    def subject(self) -> str:
+        """Name as mount(8) takes it."""
+        return f"//{self.server}/{self.share}"

@@ -75,6 +75,7 @@ ORDER = (
     "filesystems.nfs_slow",
     "filesystems.nfs_server_busy",
     "filesystems.nfs_server_refuses",
+    "filesystems.smb_unreachable",
     "network.pause_frames",
     "fabric.phy_errors",
     "fabric.storage_port_errors",

@@ -1,0 +1,52 @@
+"""smb-unreachable: lost connections to SMB servers, and those that are made again repeatedly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from sdstop.collectors.filesystems.share_readings import DEBUG_DATA
+from sdstop.collectors.filesystems.smb import SMB_SHARES
+from sdstop.core.finding import Finding, Gap
+from sdstop.rules.filesystems.smb_unreachable import SMB_UNREACHABLE
+from tests.collectors.test_smb import NEWER
+from tests.nodes.frames import Judged
+
+SHARE = "//filer/scans"
+
+
+def judged(
+    status: Callable[[int], int] = lambda _: 1, made: Callable[[int], int] = lambda _: 1, seconds: int = 60
+) -> Judged:
+    """Judge the shares of a server whose connection has a status and a number of reconnects at a second."""
+    shown = []
+    for second in range(0, seconds + 1, 5):
+        text = NEWER.replace("{status}", str(status(second))).replace("{instance}", str(made(second)))
+        shown.append((float(second), {DEBUG_DATA: text.replace("Requests: 1", f"Requests: {second}")}))
+    return Judged((SMB_SHARES,), (SMB_UNREACHABLE,), shown)
+
+
+@pytest.mark.parametrize(("since", "is_found"), [(50, False), (45, True)])
+def test_near_the_time_without_a_connection(since: int, is_found: bool) -> None:  # noqa: FBT001  # a table
+    said = judged(lambda second: 3 if second >= since else 1).of(SHARE)
+    assert isinstance(said, Finding) is is_found, said
+
+
+@pytest.mark.parametrize(("count", "is_found"), [(2, False), (3, True)])
+def test_near_the_number_of_reconnects(count: int, is_found: bool) -> None:  # noqa: FBT001  # a table
+    said = judged(made=lambda second: 1 + min(count, second // 10)).of(SHARE)
+    assert isinstance(said, Finding) is is_found, said
+
+
+def test_a_share_that_waits_for_its_next_use_on_a_connection_that_is_up_is_no_fault() -> None:
+    judged().ruled_out("//filer/team files")
+
+
+def test_reconnects_before_the_first_sample_are_not_counted() -> None:
+    judged(made=lambda _: 900).ruled_out(SHARE)
+    assert judged(made=lambda _: 900, seconds=0).unchecked(SHARE).gap is Gap.EARLY
+
+
+def test_a_negotiation_is_not_checked() -> None:
+    assert judged(lambda _: 5).unchecked(SHARE).reason == "connection negotiating"
