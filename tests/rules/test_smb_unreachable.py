@@ -10,8 +10,8 @@ from sdstop.collectors.filesystems.share_readings import DEBUG_DATA
 from sdstop.collectors.filesystems.smb import SMB_SHARES
 from sdstop.core.finding import Finding, Gap
 from sdstop.rules.filesystems.smb_unreachable import SMB_UNREACHABLE
-from tests.collectors.test_smb import NEWER
 from tests.nodes.frames import Judged
+from tests.nodes.smb import NEWER
 
 SHARE = "//filer/scans"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sdstop.collectors.filesystems.share_readings import DEBUG_DATA, NFSD, POOL_STATS
+from sdstop.collectors.filesystems.smb import of_connections
 from tests.nodes.system import Shape
 from tests.stories.interfaces import LOOPBACK, OFFICE
 from tests.stories.scene import Scene, Stories
@@ -43,10 +44,11 @@ def _shares(second: int, lost_at: int, every: int) -> dict[str, str]:
         "\tPathComponentMax: 255 Status: 1 type: DISK Serial Number: 0x0\n\n\tMIDs: \n--\n"
         for number, server, share, state, instance, flight in (
             (1, "filer1", "invoices", status, 1, 7 if status == 3 else 0),
-            (2, "filer2", "scans", 1, made, 0),
+            (2, "filer2", "scans", 1, made, second // 5 % 2),
         )
     )
-    return {DEBUG_DATA: f"CIFS Version 2.40\nActive VFS Requests: {second % 3}\n\nServers: {servers}\n"}
+    text = f"CIFS Version 2.40\nActive VFS Requests: {second % 3}\n\nServers: {servers}\n"
+    return {DEBUG_DATA: of_connections(text.encode()).decode()}
 
 
 def _mounted(name: str, lost_at: int, every: int) -> Scene:
