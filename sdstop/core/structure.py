@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import functools
 import operator
+from array import array
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from functools import partial
-from itertools import chain, compress
+from itertools import accumulate, chain, compress
 from typing import Any, NamedTuple, cast
 
 from msgspec import Struct
@@ -71,7 +72,6 @@ class DeclaredTable(Struct, eq=False):
     facts: Facts
     count: int
     columns: Mapping[str, Sequence[Any]]
-    roles: Mapping[str, Role]
 
     def stated(self, value: Any) -> Sequence[Any]:
         """Return a declared value of each row."""
@@ -84,18 +84,15 @@ class DeclaredTable(Struct, eq=False):
 
 def table(family: type[Reading], known: Facts) -> DeclaredTable:
     """Return what rows with these facts declare."""
-    columns, count = dict(zip(_fields(family), known, strict=True)), len(known[0])
-    made = DeclaredTable(family, known, count, columns, {})
-    roles = {role: _role(made, role, identity) for role, identity in family.things.items()}
-    return DeclaredTable(family, known, count, columns, roles)
+    return DeclaredTable(family, known, len(known[0]), dict(zip(_fields(family), known, strict=True)))
 
 
-def _role(made: DeclaredTable, role: str, identity: Identity) -> Role:
+def _role(each: DeclaredTable, role: str, identity: Identity) -> Role:
     return Role(
-        made.stated(identity.kind) if isinstance(identity.kind, Stated) else identity.kind,
-        made.stated(identity.naming) if isinstance(identity.naming, Stated) else identity.naming,
-        filled_column(identity.name or f"{{{role}}}", made.columns),
-        tuple((naming, filled_column(text, made.columns)) for text, naming in identity.aliases),
+        each.stated(identity.kind) if isinstance(identity.kind, Stated) else identity.kind,
+        each.stated(identity.naming) if isinstance(identity.naming, Stated) else identity.naming,
+        filled_column(identity.name or f"{{{role}}}", each.columns),
+        tuple((naming, filled_column(text, each.columns)) for text, naming in identity.aliases),
         identity.many,
     )
 
@@ -104,11 +101,19 @@ Places = tuple[int, ...]
 
 
 class _Single(list[int]):
-    """Name of each row, -1 for none."""
+    """Name or thing of each row, -1 for none."""
+
+    def of(self, things: Sequence[int]) -> _Single:
+        """Return the things of names."""
+        return _Single(map(things.__getitem__, self))
 
 
 class _Several(list[Places]):
-    """Names of each row."""
+    """Names or things of each row."""
+
+    def of(self, things: Sequence[int]) -> _Several:
+        """Return the things of names."""
+        return _Several(tuple([things[number] for number in numbers]) for numbers in self)
 
 
 Firsts = _Single | _Several
@@ -127,25 +132,17 @@ class LinkGraph(Struct, eq=False):
     lower: list[dict[int, Relation]]
     upper: list[dict[int, Relation]]
     _spaces: Mapping[Naming, Mapping[str | None, int]]
-    _things: list[int]
     _firsts: Mapping[type[Reading], Mapping[str, Firsts]]
-    _primary: AbstractSet[int]
-    _names: list[list[tuple[Naming, str]]] | None = None
+    _names: Sequence[str]
+    """Names of the first thing, of the second, and so on, the primary ones first."""
+    _namings: Sequence[Naming]
+    _ends: Sequence[int]
+    """End of the names of each thing."""
 
     def names(self, place: int) -> tuple[tuple[Naming, str], ...]:
         """Return all names of a thing, the primary ones first."""
-        if self._names is None:
-            self._names = self._all_names()
-        return tuple(self._names[place])
-
-    def _all_names(self) -> list[list[tuple[Naming, str]]]:
-        pairs = [(naming, text) for naming, space in self._spaces.items() for text in space if text is not None]
-        numbers = [number for space in self._spaces.values() for number in space.values() if number >= 0]
-        found: list[list[tuple[Naming, str]]] = [[] for _ in self.first]
-        ordered = sorted(zip(numbers, pairs, strict=True), key=lambda each: (each[0] not in self._primary, each[0]))
-        for number, pair in ordered:
-            found[self._things[number]].append(pair)
-        return found
+        own = slice(self._ends[place - 1] if place else 0, self._ends[place])
+        return tuple(zip(self._namings[own], self._names[own], strict=True))
 
     def uses(self, naming: Naming) -> bool:
         """Return whether a namespace has names."""
@@ -153,14 +150,11 @@ class LinkGraph(Struct, eq=False):
 
     def called(self, naming: Naming, name: str) -> int | None:
         """Return the thing with a name in a namespace."""
-        number = self._spaces.get(naming, _NO_NAMES).get(name)
-        return None if number is None else self._things[number]
+        return self._spaces.get(naming, _NO_NAMES).get(name)
 
     def named(self, family: type[Reading], roles: str) -> list[Places]:
         """Return for each row of a family the things of the first of several roles (`a|b`) that it names."""
-        things = self._things
-        rows = _several(_column(self._firsts[family], roles))
-        return [tuple([things[number] for number in numbers]) for numbers in rows]
+        return list(_several(_column(self._firsts[family], roles)))
 
 
 _NO_NAMES: Mapping[str | None, int] = {}
@@ -184,7 +178,10 @@ class _Assembly:
         self.aliases: dict[int, int] = {}  # the first name that has an alias
         self.more: dict[int, set[int]] = {}  # the others, if there are several
         self.kinds: dict[ThingKind, set[int]] = {}
-        self.firsts = {each.family: {role: self._named(known) for role, known in each.roles.items()} for each in tables}
+        self.firsts = {
+            each.family: {role: self._named(_role(each, role, what)) for role, what in each.family.things.items()}
+            for each in tables
+        }
 
     def _numbered(self, naming: Naming, texts: Iterable[str | None]) -> _Single:
         """Return the numbers of names, -1 for None."""
@@ -264,19 +261,24 @@ class _Assembly:
         for kind in sorted(self.kinds):
             for place in {things[number] for number in self.kinds[kind] if number >= 0}:
                 kinds[place] |= {kind}
+        order = sorted(range(len(self.text)), key=lambda each: (things[each], each not in self.primary))
+        named = {
+            family: {role: each.of(things) for role, each in roles.items()} for family, roles in self.firsts.items()
+        }
         found = LinkGraph(
             cast("list[str]", first),
             devices,
             kinds,
             [{} for _ in first],
             [{} for _ in first],
-            self.spaces,
-            things,
-            self.firsts,
-            self.primary,
+            {naming: {text: things[each] for text, each in space.items()} for naming, space in self.spaces.items()},
+            named,
+            [self.text[each] for each in order],
+            [self.naming[each] for each in order],
+            array("i", accumulate(map(Counter(things).__getitem__, range(count)))),
         )
         for each in self.tables:
-            _link(found, each, self.firsts[each.family], things)
+            _link(found, each, named[each.family])
         _share(found)
         return found
 
@@ -326,14 +328,13 @@ class _Assembly:
 _NO_KINDS: frozenset[ThingKind] = frozenset()
 
 
-def _link(found: LinkGraph, each: DeclaredTable, firsts: Mapping[str, Firsts], things: Sequence[int]) -> None:
+def _link(found: LinkGraph, each: DeclaredTable, named: Mapping[str, Firsts]) -> None:
     stored, below, above = Relation.STORED, found.lower, found.upper
     for join in each.family.joins:
-        uppers, lowers = _column(firsts, join.upper), _column(firsts, join.lower)
-        for first, second, relation in _pairs(uppers, lowers, each.stated(join.relation)):
-            if first < 0 or second < 0 or relation is None:
+        uppers, lowers = _column(named, join.upper), _column(named, join.lower)
+        for upper, lower, relation in _pairs(uppers, lowers, each.stated(join.relation)):
+            if upper < 0 or lower < 0 or relation is None:
                 continue
-            upper, lower = things[first], things[second]
             neighbors = below[upper]
             if upper != lower and neighbors.get(lower, stored) is stored:
                 neighbors[lower] = above[lower][upper] = relation
