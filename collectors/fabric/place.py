@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sys import intern
+
 from msgspec import Struct
 
 from sdstop.core.expression import expression
@@ -40,7 +42,7 @@ def parse_place(path: str) -> PciePath:
 
     ../../devices/pci0000:80/0000:80:02.0/0000:82:00.0/host1/port-1:0/expander-1:0/port-1:0:5/end_device-1:0:5/...
     """
-    parts = [part for part in path.split("/") if part.startswith(_BEGINNINGS)]
+    parts = [intern(part) for part in path.split("/") if part.startswith(_BEGINNINGS)]  # disks of an HBA share them
     return PciePath(
         tuple(part for part in parts if _FUNCTION.fullmatch(part)),
         next((part for part in parts if _HOST.fullmatch(part)), ""),

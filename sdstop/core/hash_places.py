@@ -42,7 +42,7 @@ class HashPlaces:
 
     def add(self, key: int) -> None:
         """Add a key that has no place yet."""
-        if (len(self._keys) + 1) * 2 > len(self._slots):
+        if (len(self._keys) + 1) * 4 > len(self._slots) * 3:
             slots, keys = array("i", [NONE]) * (2 * len(self._slots)), self._keys
             for place, known in enumerate(keys):
                 slots[_free(slots, known)] = place

@@ -121,13 +121,13 @@ class Window(Struct, frozen=True, eq=False):
     def where(self, family: type[R], field: str, value: Hashable) -> Sequence[R]:
         """Return the newest rows with this value of a field, in order; rows are grouped by it once per run."""
 
-        def grouped() -> dict[Hashable, list[R]]:
+        def grouped() -> dict[Hashable, tuple[R, ...]]:
             found: dict[Hashable, list[R]] = {}
             for row in self.rows(family).values():
                 found.setdefault(getattr(row, field), []).append(row)
-            return found
+            return {each: tuple(rows) for each, rows in found.items()}
 
-        groups: dict[Hashable, dict[Hashable, list[R]]] = self.of_run(family, GROUPED, dict)
+        groups: dict[Hashable, dict[Hashable, tuple[R, ...]]] = self.of_run(family, GROUPED, dict)
         known = groups.get((family, field))
         if known is None:
             known = groups[family, field] = grouped()

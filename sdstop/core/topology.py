@@ -29,6 +29,10 @@ _USED = frozenset({ThingKind.VOLUME, ThingKind.FILESYSTEM, ThingKind.MOUNT, Thin
 """Kinds of things that a user of the node knows: they are affected by a fault below them."""
 
 
+_ALL: frozenset[Relation] = frozenset()
+"""Follow all relations: one object, as thousands of keys have it."""
+
+
 class Topology:
     """Things of a snapshot and their dependencies. It does not change; answers about one thing are remembered."""
 
@@ -128,12 +132,12 @@ class Topology:
 
     def below(self, thing: Thing, relations: Iterable[Relation] = ()) -> tuple[Thing, ...]:
         """Return everything that a thing needs, the nearest first; `relations` are those to follow, () for all."""
-        chosen = frozenset(relations)
+        chosen = frozenset(relations) if relations else _ALL
         return self.once(("below", thing.place, chosen), lambda: self._reached(self.structure.lower, (thing,), chosen))
 
     def above(self, thing: Thing, relations: Iterable[Relation] = ()) -> tuple[Thing, ...]:
         """Return everything that needs a thing, the nearest first; `relations` are those to follow, () for all."""
-        chosen = frozenset(relations)
+        chosen = frozenset(relations) if relations else _ALL
         return self.once(("above", thing.place, chosen), lambda: self._reached(self.structure.upper, (thing,), chosen))
 
     def _reached(
