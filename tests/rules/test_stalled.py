@@ -509,11 +509,12 @@ def test_an_empty_range_holds_nothing_back(low: int, high: int) -> None:
     assert ranged(30, high, low).ruled_out("md0").summary == "no range suspended: suspend_hi 0"
 
 
+@pytest.mark.parametrize("rule", ["slow-stripe-member", "slow-device"])
 @pytest.mark.parametrize(("severity", "explains"), [(Severity.INFO, False), (Severity.WARNING, True)])
-def test_a_member_that_lags_accounts_for_nothing(severity: Severity, explains: bool) -> None:  # noqa: FBT001
+def test_a_member_that_lags_accounts_for_nothing(rule: str, severity: Severity, explains: bool) -> None:  # noqa: FBT001
     slow = Finding(
         severity=severity, subject="md0/sdc", title="MEMBER LAGS", cause="", impact="", values=(), evidence=(),
-        advice=(), refuted_by="", rule="slow-stripe-member",
+        advice=(), refuted_by="", rule=rule,
     )  # fmt: skip
     assert accounts(slow, STOPS) is explains
     assert accounts(slow, LOADS) is explains

@@ -48,7 +48,7 @@ HELD = 0.5
 """Share of the tasks in D state that must have a request on a device whose load accounts for them."""
 _IF_CRITICAL = frozenset({"array-degraded", "volume-degraded", "zfs-pool-degraded", "cluster-degraded"})
 """Those of which only critical findings stop I/O: less redundancy does not."""
-_IF_LOUD = frozenset({"slow-stripe-member"})
+_IF_LOUD = frozenset({"slow-stripe-member", "slow-device"})
 """Those of which information accounts for nothing: a member that lags answers all the time."""
 LOADS = STOPS | {
     "rebuild-running", "rebuild-slow", "rebuild-throttled", "cache-bypassed", "cache-errors", "cache-sub-block-io",
