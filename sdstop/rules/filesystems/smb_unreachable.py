@@ -75,7 +75,7 @@ def _again(window: Window, share: SmbShare, count: int, seconds: float, limits: 
 
 def _advice(share: SmbShare) -> tuple[str | ShellCommand, ...]:
     return (
-        "Check the server and the network to it, then the kernel's log.",
+        "Check the server and the network to it, then the kernel log.",
         run("ss", "-tno", "dport", "=", ":445"),
         run("smbclient", "-N", "-L", share.server, note="whether the server answers"),
         run("journalctl", "-k").pipe("grep", "-i", "cifs"),
@@ -95,5 +95,5 @@ SMB_UNREACHABLE = Rule(
     covers=(Covers(SmbShare, "//{server}/{share}"),),
     many="are not connected",
     view="network",
-    advice="Check the server and the network to it, then the kernel's log.",
+    advice="Check the server and the network to it, then the kernel log.",
 )
