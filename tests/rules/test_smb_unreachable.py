@@ -8,8 +8,11 @@ import pytest
 
 from sdstop.collectors.filesystems.share_readings import DEBUG_DATA
 from sdstop.collectors.filesystems.smb import SMB_SHARES
+from sdstop.collectors.kernel.log import KERNEL_LOG
 from sdstop.core.finding import Finding, Gap
+from sdstop.rules.disks.kernel_io_errors import KERNEL_IO_ERRORS
 from sdstop.rules.filesystems.smb_unreachable import SMB_UNREACHABLE
+from tests.nodes import kernel_log
 from tests.nodes.frames import Judged
 from tests.nodes.smb import NEWER
 
@@ -46,6 +49,17 @@ def test_a_share_that_waits_for_its_next_use_on_a_connection_that_is_up_is_no_fa
 def test_reconnects_before_the_first_sample_are_not_counted() -> None:
     judged(made=lambda _: 900).ruled_out(SHARE)
     assert judged(made=lambda _: 900, seconds=0).unchecked(SHARE).gap is Gap.EARLY
+
+
+@pytest.mark.parametrize(("server", "follows"), [("filer", True), ("other", False)])
+def test_what_the_kernel_logged_of_the_server_follows(server: str, follows: bool) -> None:  # noqa: FBT001  # a table
+    message = (5.0, rf"CIFS: VFS: \\{server} has not responded in 180 seconds. Reconnecting...")
+    text = NEWER.replace("{status}", "3").replace("{instance}", "1")
+    shown = [
+        (float(second), {DEBUG_DATA: f"{text}{' ' * second}", **kernel_log.log(message)}) for second in range(0, 31, 5)
+    ]
+    said = Judged((SMB_SHARES, KERNEL_LOG), (SMB_UNREACHABLE, KERNEL_IO_ERRORS), shown)
+    assert (f"kernel-io-errors:{server}" in said.finding(SHARE).explains) is follows
 
 
 def test_a_negotiation_is_not_checked() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from sdstop.analysis.counter_growth import counter_growth
 from sdstop.collectors.filesystems.share_readings import SmbShare
+from sdstop.collectors.kernel.readings import KernelComplaint
 from sdstop.core import format as human
 from sdstop.core.advice import ShellCommand, run
 from sdstop.core.finding import Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
@@ -50,6 +51,7 @@ def _lost(window: Window, share: SmbShare, lost: float, limits: Limits) -> Findi
         ),
         evidence=cites(window.cite(share)),
         advice=_advice(share),
+        explains=_messages(window, share),
         refuted_by="TCP status 1 in /proc/fs/cifs/DebugData",
         harmless_if="the server is down for maintenance",
     )
@@ -68,9 +70,15 @@ def _again(window: Window, share: SmbShare, count: int, seconds: float, limits: 
         ),
         evidence=cites(window.cite(share)),
         advice=_advice(share),
+        explains=_messages(window, share),
         refuted_by="an equal Instance in two samples of /proc/fs/cifs/DebugData",
         harmless_if="the server was restarted several times in this time",
     )
+
+
+def _messages(window: Window, share: SmbShare) -> tuple[str, ...]:
+    """Return the ID of the finding on what the kernel logged of the server, which follows."""
+    return (f"kernel-io-errors:{share.server}",) if window.where(KernelComplaint, "device", share.server) else ()
 
 
 def _advice(share: SmbShare) -> tuple[str | ShellCommand, ...]:
