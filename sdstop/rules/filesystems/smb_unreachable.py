@@ -77,7 +77,7 @@ def _again(window: Window, share: SmbShare, count: int, seconds: float, limits: 
 
 
 def _messages(window: Window, share: SmbShare) -> tuple[str, ...]:
-    """Return the ID of the finding on what the kernel logged of the server, which follows."""
+    """Return the ID of the finding on the messages of the kernel about the server, none without such a message."""
     return (f"kernel-io-errors:{share.server}",) if window.where(KernelComplaint, "device", share.server) else ()
 
 
