@@ -16,6 +16,7 @@ from sdstop.core.judging import Judging
 from sdstop.core.lookback import Lookback
 from sdstop.core.session import Look, Session
 from sdstop.tui import LiveFrames
+from sdstop.tui.bytecode import read_ahead
 from sdstop.tui.commands import HINTS, Commands
 from sdstop.tui.device.page import DevicePage
 from sdstop.tui.difference import ChangesSheet
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 _TICK = 0.2
 """Seconds between two steps of a playing capture."""
+_SOON = 1.0
+"""Seconds after which files are read ahead: the first frame is shown by then."""
 _PATIENCE = 0.05
 """Seconds for which the moment before stays as it is: painting twice would delay a glance that takes less."""
 
@@ -106,6 +109,7 @@ class Dashboard(Commands):
             self.forward.start()
         self.set_interval(1.0, self._watch)
         self.ticking = self.set_interval(_TICK, self._play)
+        self.set_timer(_SOON, read_ahead)
         self.paint()
         if self.compared is not None:
             self.call_later(self.lay, ChangesSheet(self.compared))
