@@ -1,7 +1,7 @@
 """Bytecode: files of modules that a key or a finding imports later, read ahead while the disk that has them answers.
 
 A view, a sheet or a picture is imported when it is shown first. If the disk of the system has stopped answering by
-then, which is when somebody looks, an import that has to read it would stop the dashboard.
+then, an import that has to read it would stop the dashboard.
 """
 
 from __future__ import annotations
