@@ -21,7 +21,8 @@ from sdstop.collectors.md.readings import Array, Member
 from sdstop.core.joins import ThingKind
 from sdstop.core.model import Reading, schema
 from sdstop.core.thing import Thing
-from sdstop.core.topology import Topologies, Topology
+from sdstop.core.topologies import Topologies
+from sdstop.core.topology import Topology
 from sdstop.readings.disk import Disk
 
 R = TypeVar("R", bound=Reading)

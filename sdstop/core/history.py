@@ -14,7 +14,8 @@ from sdstop.core.excerpt import EXCERPT, beginning, json_excerpt, text_excerpt
 from sdstop.core.families import Providers
 from sdstop.core.model import Reading, Rows
 from sdstop.core.snapshot import GROUPED, LARGE, Run, Snapshot, age, is_derived, replaced, settle
-from sdstop.core.topology import Topologies, Topology
+from sdstop.core.topologies import Topologies
+from sdstop.core.topology import Topology
 
 R = TypeVar("R", bound=Reading)
 V = TypeVar("V")

@@ -11,7 +11,7 @@ from sdstop.core.joins import ThingKind
 from sdstop.core.model import Reading, Source
 from sdstop.core.replay import Replay
 from sdstop.core.snapshot import Snapshot
-from sdstop.core.topology import Topologies
+from sdstop.core.topologies import Topologies
 from tests.fixtures import opened
 from tests.nodes.hba import Card, files
 

@@ -9,7 +9,7 @@ from sdstop.collectors.fabric.readings import NET, NODES, InterfaceNode, NumaNod
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.model import Reading, Source
 from sdstop.core.replay import Replay
-from sdstop.core.topology import Topologies
+from sdstop.core.topologies import Topologies
 from tests.fixtures import opened
 
 NODE = {

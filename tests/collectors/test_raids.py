@@ -13,7 +13,7 @@ from sdstop.core.evidence import Origin
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.joins import GroupKind
 from sdstop.core.session import Session
-from sdstop.core.topology import Topologies
+from sdstop.core.topologies import Topologies
 from sdstop.rules.arrays.slow_stripe_member import SLOW_STRIPE_MEMBER
 from sdstop.rules.disks.slow_device import SLOW_DEVICE
 from tests.nodes import peers

@@ -19,7 +19,8 @@ from sdstop.core.folding import CITED, INTERFACES, NODE, Folds, folded, folds_of
 from sdstop.core.model import Reading, schema
 from sdstop.core.placement import place_lines, placed
 from sdstop.core.rule import Rule
-from sdstop.core.topology import Topologies, Topology
+from sdstop.core.topologies import Topologies
+from sdstop.core.topology import Topology
 from tests.nodes.block import disk_name
 
 

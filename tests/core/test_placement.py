@@ -15,7 +15,8 @@ from sdstop.core.finding import Finding, RuledOut, Severity
 from sdstop.core.model import Reading
 from sdstop.core.placement import NAMES, place_lines, placed, qualified
 from sdstop.core.rule import Rule
-from sdstop.core.topology import Topologies, Topology
+from sdstop.core.topologies import Topologies
+from sdstop.core.topology import Topology
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterVolume
 from sdstop.readings.disk import Disk
 from tests.nodes.rows import row

@@ -37,7 +37,8 @@ from sdstop.core.peer_group import PeerGroup
 from sdstop.core.replay import Replay
 from sdstop.core.session import Session
 from sdstop.core.thing import Thing
-from sdstop.core.topology import Topologies, Topology
+from sdstop.core.topologies import Topologies
+from sdstop.core.topology import Topology
 from sdstop.readings.cluster import ClusterDevice
 from sdstop.readings.disk import Disk
 from tests.fixtures import every_story, opened, story

@@ -9,7 +9,7 @@ from sdstop.collectors.block.mount_readings import MountPoint
 from sdstop.collectors.block.readings import BlockDevice, BlockLink
 from sdstop.collectors.zfs.readings import Vdev
 from sdstop.core.model import Reading
-from sdstop.core.topology import Topologies
+from sdstop.core.topologies import Topologies
 from sdstop.exporters.prometheus.members import members_of, paths_of
 from sdstop.readings.cluster import ClusterDevice
 from tests.nodes.rows import row

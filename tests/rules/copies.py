@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from sdstop.core.history import DistinctRuns, Window
 from sdstop.core.model import Fact, Label, Name, Reading, Rows, key_of, schema
 from sdstop.core.snapshot import Run, snapshot
-from sdstop.core.topology import Topologies
+from sdstop.core.topologies import Topologies
 
 _UNTOUCHED = frozenset({None, Name.EVIDENCE, Name.TEXT, Name.USER})
 _NUMBER = re.compile(r"\d{1,4}:\d{1,7}")

@@ -17,7 +17,8 @@ from sdstop.core.finding import Finding, Severity
 from sdstop.core.finding_order import by_cause
 from sdstop.core.model import Reading
 from sdstop.core.placement import placed
-from sdstop.core.topology import Topologies, Topology
+from sdstop.core.topologies import Topologies
+from sdstop.core.topology import Topology
 from sdstop.readings.cache import Cache
 from sdstop.readings.disk import Disk
 from sdstop.rules import RULES
