@@ -1,4 +1,4 @@
-"""The NFS server of the kernel: its threads, calls, and the requests that wait for a thread.
+"""The NFS server of the kernel: its threads, calls, exports, and the requests that wait for a thread.
 
 Format of /proc/net/rpc/nfsd: fs/nfsd/stats.c and net/sunrpc/stats.c (svc_seq_show). The lines rc, fh, io, th, net, rpc
 and those of procedures are in all versions from 2.6 to 6; `ra` is all zeros since 5.4, the histogram of `th` since
@@ -8,14 +8,19 @@ Opening /proc/fs/nfsd/pool_stats takes the mutex under which threads are started
 nfsd_pool_stats_open). While `rpc.nfsd 0` waits for a thread that hangs in a file system, the read waits, too, and times
 out. The number of threads is therefore read from `th`, and not from /proc/fs/nfsd/threads, which takes the same mutex;
 without a thread pool_stats is not opened.
+
+Exports are those of exportfs(8), not those of /proc/fs/nfsd/exports: the kernel asks rpc.mountd about old entries when
+they are read there, and it may ask a name server.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
-from sdstop.collectors.filesystems.share_readings import NFSD, POOL_STATS, NfsServer, NfsServerPool
-from sdstop.core.collector import Collector, Need
+from sdstop.collectors.filesystems.share_readings import ETAB, NFSD, POOL_STATS, NfsExport, NfsServer, NfsServerPool
+from sdstop.core.collector import SLOW, Collector, Need
+from sdstop.core.expression import expression
 from sdstop.core.host import Absent, Denied, Failed, Host, Malformed
 
 PACE = 5.0
@@ -102,4 +107,49 @@ NFS_SERVER = Collector(
         Need(POOL_STATS, "requests of NFS clients that wait for a thread of the server"),
     ),
     PACE,
+)
+
+
+# --- exports ----------------------------------------------------------------------------------------------
+
+_OCTAL = expression(rb"\\([0-3][0-7]{2})")
+
+
+def parse_exports(data: bytes) -> Iterator[NfsExport]:
+    r"""Yield the exports of /var/lib/nfs/etab, each path once. Raises Malformed for a line without an absolute path.
+
+    /srv/home	192.0.2.0/24(rw,sync,wdelay,hide,nocrossmnt,secure,root_squash,no_all_squash,sec=sys)
+    /srv/two\040words	*(ro,sync,wdelay,hide,nocrossmnt,secure,root_squash,no_all_squash,sec=sys)
+    """
+    for word, clients in Counter(_paths(data)).items():
+        path = _OCTAL.sub(lambda found: bytes([int(found[1], 8)]), word)
+        if not path.startswith(b"/"):
+            raise Malformed(f"{ETAB}: {path[:40].decode('utf-8', 'replace')!r}")
+        yield NfsExport(path.decode("utf-8", "surrogateescape"), clients, word.decode("utf-8", "surrogateescape"))
+
+
+def of_paths(data: bytes) -> bytes:
+    """Return the paths, without the names of clients and the options."""
+    return b"".join(word + b"\t-\n" for word in _paths(data))
+
+
+def _paths(data: bytes) -> list[bytes]:
+    return [line.split()[0] for line in data.splitlines() if line.strip() and not line.startswith(b"#")]
+
+
+def read_exports(host: Host) -> Iterator[NfsExport]:
+    """Yield the exports. Raises Absent without one, Malformed."""
+    rows = list(parse_exports(host.read(ETAB)))
+    if not rows:
+        raise Absent(ETAB, "nothing is exported")
+    yield from rows
+
+
+NFS_EXPORTS = Collector(
+    "nfs-exports",
+    "Directories exported by the NFS server",
+    read_exports,
+    (NfsExport,),
+    (Need(ETAB, "directories that the NFS server exports", keep=of_paths),),
+    SLOW,
 )

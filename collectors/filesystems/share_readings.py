@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from sdstop.core.model import Kind, Label, Metric, Name, Reading, Source, State
+from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, State
 
-NFSD, POOL_STATS = "/proc/net/rpc/nfsd", "/proc/fs/nfsd/pool_stats"
+NFSD, POOL_STATS, ETAB = "/proc/net/rpc/nfsd", "/proc/fs/nfsd/pool_stats", "/var/lib/nfs/etab"
 
 _COUNTER = Kind.COUNTER
 
@@ -67,6 +67,19 @@ class NfsServerPool(Reading, frozen=True, kw_only=True):
     timed_out: Annotated[
         int | None, Metric("Timed out", "Threads idle for a long time; 0 since Linux 6.4", kind=_COUNTER, detail=True)
     ] = None
+
+
+class NfsExport(Reading, frozen=True):
+    """A directory that the kernel's NFS server exports, from /var/lib/nfs/etab (nfs-utils, support/export/xtab.c)."""
+
+    family: ClassVar[str] = "nfs_export"
+    title: ClassVar[str] = "NFS exports"
+    exported: ClassVar[bool] = False
+    rows_of = Source(ETAB, "{needle}\t")
+
+    path: Annotated[str, Label("Path", "Exported directory", names=Name.PATH)]
+    clients: Annotated[int, Metric("Clients", "Hosts, networks and patterns to which it is exported", setting=True)]
+    needle: Annotated[str, Fact("Needle", "Text that marks its line", export=False, names=Name.EVIDENCE)] = ""
 
 
 def waited(arrived: int, queued: int, woken: int) -> int:

@@ -2,8 +2,16 @@
 
 import pytest
 
-from sdstop.collectors.filesystems.nfsd import NFS_SERVER, parse, parse_pools
-from sdstop.collectors.filesystems.share_readings import NFSD, POOL_STATS, NfsServer, NfsServerPool, waited
+from sdstop.collectors.filesystems.nfsd import NFS_EXPORTS, NFS_SERVER, of_paths, parse, parse_exports, parse_pools
+from sdstop.collectors.filesystems.share_readings import (
+    ETAB,
+    NFSD,
+    POOL_STATS,
+    NfsExport,
+    NfsServer,
+    NfsServerPool,
+    waited,
+)
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Malformed
 
@@ -62,3 +70,26 @@ def test_damaged_pools_are_malformed(text: str) -> None:
 def test_requests_that_wait(arrived: int, queued: int, woken: int, waiting: int) -> None:
     """Both meanings of the counter: of Linux 4.15 and later in the first and the last, and before in the others."""
     assert waited(arrived, queued, woken) == waiting
+
+
+EXPORTS = (
+    b"/srv/home\t192.0.2.0/24(rw,sync,wdelay,sec=sys)\n/srv/home\tclient1.example.com(ro,async,anongid=65534)\n"
+    b"# nothing\n\n/srv/two\\040words\\303\\244\t*(ro,sync)\n"
+)
+
+
+def test_exports_are_paths_with_the_number_of_their_clients() -> None:
+    rows = list(NFS_EXPORTS.read(EvidenceHost.of({ETAB: EXPORTS.decode()})))
+    assert rows == [NfsExport("/srv/home", 2, "/srv/home"),
+                    NfsExport("/srv/two words\u00e4", 1, r"/srv/two\040words\303\244")]  # fmt: skip
+    assert list(parse_exports(of_paths(EXPORTS))) == rows
+    assert of_paths(of_paths(EXPORTS)) == of_paths(EXPORTS)
+    assert b"client1" not in of_paths(EXPORTS)
+    assert b"192" not in of_paths(EXPORTS)
+
+
+def test_an_empty_table_of_exports_is_absent_and_a_damaged_one_malformed() -> None:
+    with pytest.raises(Absent):
+        list(NFS_EXPORTS.read(EvidenceHost.of({ETAB: "\n"})))
+    with pytest.raises(Malformed):
+        list(parse_exports(b"srv\t*(rw)\n"))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from sdstop.collectors.block.mount_readings import MountPoint
 from sdstop.collectors.block.readings import BlockLink
 from sdstop.collectors.devicemapper.readings import MappedDevice
 from sdstop.collectors.fabric.readings import DiskPath, Hba
@@ -45,13 +46,15 @@ NODE = graph([
     row(Cache, cache="mail", kind="dm-cache", fast="nvme0n1", slow="sdd"),
     row(Interface, interface="bond0", kind="bond"), row(Interface, interface="eth0", kind="ether"),
     row(InterfaceLink, upper="bond0", interface="eth0", relation="bond"), row(Disk, device="sdz"),
+    row(MountPoint, point="/srv/home", filesystem="xfs", device="/dev/vg/v"),
 ])  # fmt: skip
-"""sda of a session and sdb of an HBA in md0, dm-0 on md0; md1 beside it; a cache; a bond."""
+"""sda of a session and sdb of an HBA in md0, dm-0 on md0; md1 beside it; a cache; a bond; the volume vg/v is mounted."""
 
 
 def finding(text: str, severity: Severity = Severity.CRITICAL) -> Finding:
     rule, _, subject = text.partition(" ")
-    return Finding(severity=severity, subject=subject, cause="s", rule=rule)
+    others = ("/srv/home",) if rule == "nfs-server-busy" else ()
+    return Finding(severity=severity, subject=subject, cause="s", rule=rule, others=others)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +72,8 @@ def finding(text: str, severity: Severity = Severity.CRITICAL) -> Finding:
         ("cache-errors mail", ["cache-bypassed mail", "cache-full-of-dirty mail", "cache-ineffective mail"]),
         ("mtu-mismatch bond0/eth0", ["frames-dropped eth0", "frames-dropped bond0", "path-mtu-shrunk eth0"]),
         ("link-saturated eth0", ["frames-dropped eth0"]),
-        ("device-hung sda", ["rebuild-slow md0", "tasks-stuck dm-0"]),
+        ("device-hung sda", ["rebuild-slow md0", "tasks-stuck dm-0", "nfs-server-busy nfsd"]),
+        ("slow-device sdb", ["nfs-server-busy nfsd"]),
     ],
 )  # fmt: skip
 def test_what_is_above_is_folded_below_its_cause(cause: str, effects: list[str]) -> None:
@@ -85,6 +89,7 @@ def test_what_is_above_is_folded_below_its_cause(cause: str, effects: list[str])
     ("cause", "other"),
     [
         ("session-down session1", "device-hung sdb"),  # another disk of the same array
+        ("slow-device sdc", "nfs-server-busy nfsd"),  # a disk below no exported directory
         ("session-down session1", "array-degraded md0"),  # less redundancy may have another cause
         ("session-down session1", "rebuild-stalled md1"),
         ("volume-suspended dm-0", "device-hung sda"),  # below it

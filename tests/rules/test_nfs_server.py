@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import pytest
 
-from sdstop.collectors.filesystems.nfsd import NFS_SERVER
-from sdstop.collectors.filesystems.share_readings import NFSD, POOL_STATS
+from sdstop.collectors.block.mounts import MOUNTED
+from sdstop.collectors.filesystems.nfsd import NFS_EXPORTS, NFS_SERVER
+from sdstop.collectors.filesystems.share_readings import ETAB, NFSD, POOL_STATS
 from sdstop.core.finding import Finding, Gap
 from sdstop.rules.filesystems.nfs_server_busy import NFS_SERVER_BUSY
 from sdstop.rules.filesystems.nfs_server_refuses import NFS_SERVER_REFUSES
@@ -21,7 +22,7 @@ Rate = Callable[[int], float]
 def judged(
     waiting: Rate = lambda _: 0.0, *, rate: float = 100.0, seconds: int = 60, threads: int = 8, kernel: str = "6.1",
     every: int = 5, pools: int = 1, bad_format: float = 0, bad_login: float = 0, stale: float = 0, restart: int = 0,
-    has_pools: bool = True,
+    has_pools: bool = True, more: Mapping[str, str] | None = None,
 ) -> Judged:  # fmt: skip
     """Judge a server of `rate` requests per second, of which the share `waiting(second)` finds no idle thread."""
     arrived = queued = woken = 1000.0
@@ -42,8 +43,8 @@ def judged(
             if has_pools:
                 line = f"{int(arrived)} {int(queued)} {int(woken)} 0\n"
                 files[POOL_STATS] = HEAD + "".join(f"{pool} {line}" for pool in range(pools))
-            shown.append((float(second), files))
-    return Judged((NFS_SERVER,), (NFS_SERVER_BUSY, NFS_SERVER_REFUSES), shown)
+            shown.append((float(second), {**files, **(more or {})}))
+    return Judged((NFS_SERVER, NFS_EXPORTS, MOUNTED), (NFS_SERVER_BUSY, NFS_SERVER_REFUSES), shown)
 
 
 @pytest.mark.parametrize("kernel", ["3.10", "6.1"])
@@ -111,3 +112,17 @@ def test_few_calls_are_not_found(rate: float, is_found: bool) -> None:  # noqa: 
 
 def test_a_single_sample_has_no_refused_calls() -> None:
     assert judged(seconds=0).unchecked("nfsd", REFUSES).gap is Gap.EARLY
+
+
+def test_mounted_file_systems_of_exports_are_named_once_and_cited() -> None:
+    known = judged(
+        lambda _: 1.0,
+        more={
+            ETAB: "/srv/home/anna\t*(rw)\n/srv/home/ben\t*(rw)\n/srv/homes\t*(rw)\n/data\t*(ro)\n",
+            "/proc/mounts": "/dev/sda1 / ext4 rw 0 0\n/dev/sdb1 /srv/home xfs rw 0 0\n/dev/sdc1 /data xfs rw 0 0\n",
+        },
+    )
+    finding = known.finding("nfsd", BUSY)
+    assert set(finding.others) == {"/srv/home", "/", "/data"}
+    assert any("/srv/home" in str(cited) for cited in finding.evidence)
+    assert not judged(lambda _: 1.0).finding("nfsd", BUSY).others

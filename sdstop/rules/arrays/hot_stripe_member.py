@@ -100,6 +100,7 @@ HOT_STRIPE_MEMBER = Rule(
         "device-saturated",
         "rebuild-slow",
         "volume-below-promise",
+        "nfs-server-busy",
     ),
     advice="Spread the load: move or restripe the hot file or volume.",
 )

@@ -174,6 +174,7 @@ STRIPE_CONVOY = Rule(
         "device-saturated",
         "rebuild-slow",
         "volume-below-promise",
+        "nfs-server-busy",
     ),
     advice="Run fewer copies, clones or scans at once.",
 )

@@ -99,6 +99,7 @@ SLOW_DEVICE = Rule(
         "rebuild-slow",
         "device-saturated",
         "volume-below-promise",
+        "nfs-server-busy",
     ),
     advice="Check the disk and its link; replace the disk if it stays slow.",
 )

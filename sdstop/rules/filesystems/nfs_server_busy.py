@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 
 from msgspec import Struct
 
-from sdstop.collectors.filesystems.share_readings import NfsServer, NfsServerPool, waited
+from sdstop.collectors.block.mount_readings import MountPoint
+from sdstop.collectors.filesystems.share_readings import NfsExport, NfsServer, NfsServerPool, waited
 from sdstop.core import format as human
 from sdstop.core.advice import run
 from sdstop.core.finding import Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
@@ -16,6 +18,8 @@ from sdstop.core.rule import Covers, Limits, Rule, Threshold
 
 _SPAN = 4.0
 """Minimum seconds of a step: in a shorter one a burst of one client fills it."""
+_CITED = 3
+"""Mounted file systems that are cited at most."""
 
 
 class _Step(Struct, frozen=True):
@@ -84,11 +88,24 @@ def _steps(window: Window, seconds: float) -> list[_Step]:
     return steps
 
 
+def _mounts(window: Window) -> list[MountPoint]:
+    """Return the mounted file systems whose directories are exported: a slow disk below one keeps threads busy."""
+    points = {row.point: row for row in window.rows(MountPoint).values()}
+    found: dict[str, MountPoint] = {}
+    for export in window.rows(NfsExport).values():
+        folder = PurePosixPath(export.path)
+        point = next((str(each) for each in (folder, *folder.parents) if str(each) in points), None)
+        if point is not None:
+            found[point] = points[point]
+    return list(found.values())
+
+
 def _finding(window: Window, server: NfsServer, all_: _Step, limits: Limits) -> Finding:
     threads, share = server.threads or 0, all_.waiting / max(all_.arrived, 1)
     count, within = human.plural(threads, "thread"), human.duration(all_.seconds)
     more = max(threads * 2, 8)
     row = next(iter(window.rows(NfsServerPool).values()))
+    mounts = _mounts(window)
     return Finding(
         severity=Severity.WARNING,
         subject=server.server,
@@ -104,7 +121,10 @@ def _finding(window: Window, server: NfsServer, all_: _Step, limits: Limits) -> 
             Value("requests", "all requests", all_.arrived / all_.seconds, "per_second"),
             Value("threads", "threads", threads),
         ),
-        evidence=cites(window.cite(row), window.cite(server, "threads")),
+        evidence=cites(
+            window.cite(row), window.cite(server, "threads"), *(window.cite(mount) for mount in mounts[:_CITED])
+        ),
+        others=tuple(mount.point for mount in mounts),
         advice=(
             "Fix slow disks first: threads that wait for them are busy, too.",
             run("rpc.nfsd", str(more), note="more threads at once, until the next restart"),

@@ -218,6 +218,7 @@ SLOW_STRIPE_MEMBER = Rule(
         "stripe-convoy",
         "device-saturated",
         "volume-below-promise",
+        "nfs-server-busy",
     ),
     covers=(Covers(Array, where=is_striped),),
     many="are slow",

@@ -325,6 +325,7 @@ DEVICE_HUNG = Rule(
         "slow-stripe-member",
         "slow-device",
         "tasks-stuck",
+        "nfs-server-busy",
         "volume-qos-saturated",
         "volume-below-promise",
         "ceph-daemon-down",
