@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, cast
 from msgspec import Struct
 
 from sdstop.core.joins import Identity, Naming, Relation, Stated, ThingKind
+from sdstop.core.links import Links
 from sdstop.core.model import Reading
 from sdstop.core.snapshot import column_parts
 from sdstop.core.template import filled_column
@@ -129,8 +130,8 @@ class LinkGraph(Struct, eq=False):
     first: list[str]
     devices: list[str | None]
     kinds: list[frozenset[ThingKind]]
-    lower: list[dict[int, Relation]]
-    upper: list[dict[int, Relation]]
+    lower: Links
+    upper: Links
     _spaces: Mapping[Naming, Mapping[str | None, int]]
     _firsts: Mapping[type[Reading], Mapping[str, Firsts]]
     _names: Sequence[str]
@@ -265,22 +266,22 @@ class _Assembly:
         named = {
             family: {role: each.of(things) for role, each in roles.items()} for family, roles in self.firsts.items()
         }
-        found = LinkGraph(
+        lower: Neighbors = [{} for _ in first]
+        upper: Neighbors = [{} for _ in first]
+        for each in self.tables:
+            _link(lower, upper, each, named[each.family])
+        return LinkGraph(
             cast("list[str]", first),
             devices,
             kinds,
-            [{} for _ in first],
-            [{} for _ in first],
+            Links(lower),
+            Links(upper),
             {naming: {text: things[each] for text, each in space.items()} for naming, space in self.spaces.items()},
             named,
             [self.text[each] for each in order],
             [self.naming[each] for each in order],
             array("i", accumulate(map(Counter(things).__getitem__, range(count)))),
         )
-        for each in self.tables:
-            _link(found, each, named[each.family])
-        _share(found)
-        return found
 
     def _devices(self, things: Sequence[int], count: int) -> list[str | None]:
         """Return the kernel name of each thing: the first of its primary ones, otherwise of its aliases."""
@@ -328,8 +329,11 @@ class _Assembly:
 _NO_KINDS: frozenset[ThingKind] = frozenset()
 
 
-def _link(found: LinkGraph, each: DeclaredTable, named: Mapping[str, Firsts]) -> None:
-    stored, below, above = Relation.STORED, found.lower, found.upper
+Neighbors = list[dict[int, Relation]]
+
+
+def _link(below: Neighbors, above: Neighbors, each: DeclaredTable, named: Mapping[str, Firsts]) -> None:
+    stored = Relation.STORED
     for join in each.family.joins:
         uppers, lowers = _column(named, join.upper), _column(named, join.lower)
         for upper, lower, relation in _pairs(uppers, lowers, each.stated(join.relation)):
@@ -338,13 +342,6 @@ def _link(found: LinkGraph, each: DeclaredTable, named: Mapping[str, Firsts]) ->
             neighbors = below[upper]
             if upper != lower and neighbors.get(lower, stored) is stored:
                 neighbors[lower] = above[lower][upper] = relation
-
-
-def _share(found: LinkGraph) -> None:
-    """Keep equal links once: the members of an array have the same ones above."""
-    known: dict[tuple[tuple[int, Relation], ...], dict[int, Relation]] = {}
-    for links in (found.lower, found.upper):
-        links[:] = [known.setdefault(tuple(each.items()), each) for each in links]
 
 
 def _pairs(

@@ -28,8 +28,13 @@ _USED = frozenset({ThingKind.VOLUME, ThingKind.FILESYSTEM, ThingKind.MOUNT, Thin
 """Kinds of things that a user of the node knows: they are affected by a fault below them."""
 
 
-_ALL: frozenset[Relation] = frozenset()
-"""Follow all relations: one object, as thousands of keys have it."""
+_CHOSEN: dict[frozenset[Relation], frozenset[Relation]] = {}
+"""Sets of relations to follow: one object for equal ones, as thousands of keys have them."""
+
+
+def _set_of(relations: Iterable[Relation]) -> frozenset[Relation]:
+    found = frozenset(relations)
+    return _CHOSEN.setdefault(found, found)
 
 
 class Topology:
@@ -131,12 +136,12 @@ class Topology:
 
     def below(self, thing: Thing, relations: Iterable[Relation] = ()) -> tuple[Thing, ...]:
         """Return everything that a thing needs, the nearest first; `relations` are those to follow, () for all."""
-        chosen = frozenset(relations) if relations else _ALL
+        chosen = _set_of(relations)
         return self.once(("below", thing.place, chosen), lambda: self._reached(self.structure.lower, (thing,), chosen))
 
     def above(self, thing: Thing, relations: Iterable[Relation] = ()) -> tuple[Thing, ...]:
         """Return everything that needs a thing, the nearest first; `relations` are those to follow, () for all."""
-        chosen = frozenset(relations) if relations else _ALL
+        chosen = _set_of(relations)
         return self.once(("above", thing.place, chosen), lambda: self._reached(self.structure.upper, (thing,), chosen))
 
     def _reached(
