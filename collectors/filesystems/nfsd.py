@@ -125,7 +125,7 @@ def parse_exports(data: bytes) -> Iterator[NfsExport]:
         path = _OCTAL.sub(lambda found: bytes([int(found[1], 8)]), word)
         if not path.startswith(b"/"):
             raise Malformed(f"{ETAB}: {path[:40].decode('utf-8', 'replace')!r}")
-        yield NfsExport(path.decode("utf-8", "surrogateescape"), clients, word.decode("utf-8", "surrogateescape"))
+        yield NfsExport(path.decode("utf-8", "surrogateescape"), clients)
 
 
 def of_paths(data: bytes) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, State
+from sdstop.core.model import Kind, Label, Metric, Name, Reading, Source, State
 
 NFSD, POOL_STATS, ETAB = "/proc/net/rpc/nfsd", "/proc/fs/nfsd/pool_stats", "/var/lib/nfs/etab"
 
@@ -75,11 +75,10 @@ class NfsExport(Reading, frozen=True):
     family: ClassVar[str] = "nfs_export"
     title: ClassVar[str] = "NFS exports"
     exported: ClassVar[bool] = False
-    rows_of = Source(ETAB, "{needle}\t")
+    rows_of = Source(ETAB, "{path}")
 
     path: Annotated[str, Label("Path", "Exported directory", names=Name.PATH)]
     clients: Annotated[int, Metric("Clients", "Hosts, networks and patterns to which it is exported", setting=True)]
-    needle: Annotated[str, Fact("Needle", "Text that marks its line", export=False, names=Name.EVIDENCE)] = ""
 
 
 def waited(arrived: int, queued: int, woken: int) -> int:
