@@ -15,8 +15,13 @@ _FEWEST = 4
 """Pieces of a buffer for each valid one, above which the valid ones become objects."""
 LENT = 16
 """Buffers whose pieces are kept at once."""
+KEPT = 2
+"""Buffers whose pieces are kept from one frame to the next, for those that are asked for in each."""
+_MOST_ASKED = 4096
+"""Keys asked for between two `settle` from which none becomes an object for good: then sources read all that they have
+again, as when a device is added."""
 _PASSES = 4
-"""How many times all buffers may be unpacked until the next `settle`; then whatever is asked for is kept."""
+"""How many times all buffers may be unpacked for a frame; then whatever is asked for is kept until it ends."""
 _MOST_GONE = 4096
 """Keys that are gone, beyond the number of those that are there, after which the table of places is rebuilt."""
 
@@ -24,12 +29,16 @@ _MOST_GONE = 4096
 class Known:
     """Newest version of each piece of evidence, by key. One thread changes it while others read.
 
-    Where a piece is asked for that is in a buffer, all pieces of the buffer are made, and kept until the next `settle`,
-    or until those of LENT others have been asked for: a source reads one folder after the other, and 10 000 pieces in
-    all. If the buffer is asked for again before the one after that, the pieces that were asked for become objects.
+    Where a piece is asked for that is in a buffer, all pieces of the buffer are made, and kept until the frame has been
+    read (`let_go`), or until those of LENT others have been asked for: a source reads one folder after the other, and
+    10 000 pieces in all. If few pieces are asked for between two `settle`, those of buffers that were unpacked before
+    the first of these, too, become objects.
     """
 
-    __slots__ = ("_asked", "_buffers", "_is_loose", "_lent", "_lent_before", "_live", "_own", "_table", "_unpacked")
+    __slots__ = (
+        "_asked", "_buffers", "_is_loose", "_lent", "_lent_before", "_lent_since", "_live", "_own", "_table",
+        "_unpacked",
+    )  # fmt: skip
 
     def __init__(self, pieces: Iterable[Evidence] = ()) -> None:
         """Start with pieces as objects."""
@@ -42,10 +51,13 @@ class Known:
         self._is_loose = False
         """Whether the table of objects has room of those that moved."""
         self._lent: dict[int, dict[str, Evidence]] = {}
+        self._lent_since: set[int] = set()
+        """Buffers unpacked since the last `settle`."""
         self._lent_before: frozenset[int] = frozenset()
+        """Buffers unpacked between the two before."""
         self._asked: set[str] = set()
         self._unpacked = 0
-        """Buffers unpacked since the last `settle`."""
+        """How many times a buffer was unpacked for a frame."""
 
     def __len__(self) -> int:
         return len(self._own) + sum(self._live)
@@ -72,7 +84,8 @@ class Known:
         if piece is None and self._buffers:
             number = self._number(hash(key))
             if number != _OWN:
-                self._asked.add(key)
+                if len(self._asked) < _MOST_ASKED:
+                    self._asked.add(key)
                 piece = self._pieces(number).get(key)
             return piece or self._own.get(key)  # another thread may just have taken it out of the buffer
         return piece
@@ -125,18 +138,24 @@ class Known:
             self._buffers[number] = None
         self._is_loose = True
 
+    def let_go(self) -> None:
+        """Let go of the pieces of all but KEPT buffers. They are many where a source was read again."""
+        for number in list(self._lent)[:-KEPT]:
+            self._lent.pop(number, None)
+        self._unpacked = 0
+
     def settle(self) -> None:
         """Let go of pieces made of buffers; those that are always in use, or the last valid ones, become objects."""
         asked, self._asked = self._asked, set()
-        for key in asked:
-            number = self._number(hash(key))
-            if number in self._lent_before and (piece := self.get(key)) is not None:
+        where = {key: self._number(hash(key)) for key in asked} if len(asked) < _MOST_ASKED else {}
+        for key in sorted(where, key=where.__getitem__):
+            if where[key] in self._lent_before and (piece := self.get(key)) is not None:
                 self[key] = piece
         for number, buffer in enumerate(self._buffers):
             if buffer is not None and self._live[number] * _FEWEST < len(buffer):
                 self._give_up(number)
         self._asked.clear()
-        self._lent_before, self._lent, self._unpacked = frozenset(self._lent), {}, 0
+        self._lent_before, self._lent_since, self._lent, self._unpacked = frozenset(self._lent_since), set(), {}, 0
         if self._is_loose:  # a dict does not become smaller
             self._own, self._is_loose = {**self._own}, False
         if len(self._table[0]) > 2 * len(self) + _MOST_GONE:
@@ -185,6 +204,7 @@ class Known:
         if pieces is None:
             buffer = self._buffers[number]
             pieces = {} if buffer is None else {piece.key: piece for piece in buffer.pieces()}
+            self._lent_since.add(number)
             self._unpacked += 1
             if len(lent) >= LENT and self._unpacked <= _PASSES * len(self._buffers):
                 for other in list(lent)[: 1 - LENT]:

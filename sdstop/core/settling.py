@@ -31,7 +31,10 @@ class Settling:
             self._waiting.append(frame)
 
     def settle(self, now: float, known: Known, timeline: Timeline) -> None:
-        """Move the pieces of one frame that has waited, by monotonic seconds; it takes 2 ms for each 1000 of them."""
+        """Let go of the pieces that a frame needed, and move those of one that has waited, by monotonic seconds.
+
+        Moving takes 2 ms for each 1000 of them.
+        """
         if self._waiting and now - self._waiting[0].monotonic >= WAIT:
             frame = self._waiting.popleft()
             small = {place: piece for place, piece in enumerate(frame.evidence) if len(piece.data) < WORTH_PACKING}
@@ -39,6 +42,7 @@ class Settling:
             for buffer, pieces in buffers:
                 known.adopt(buffer, pieces)
             timeline.sheave(frame.number, buffers, frozenset(small))
+        known.let_go()
         if now - self._settled >= EVERY:
             self._settled = now
             known.settle()

@@ -7,7 +7,7 @@ import pytest
 from sdstop.core import known as known_module
 from sdstop.core import sheaf as sheaf_module
 from sdstop.core.evidence import Evidence
-from sdstop.core.known import LENT, Known
+from sdstop.core.known import KEPT, LENT, Known
 from sdstop.core.sheaf import Sheaf, bound
 
 
@@ -34,6 +34,7 @@ def test_it_is_a_dict_whatever_moves(seed: int, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(known_module, "_MOST_GONE", -1500 * (seed % 2))  # the table is made anew at nearly each settle
     monkeypatch.setattr(known_module, "LENT", 2 + seed % 3)
     monkeypatch.setattr(known_module, "_PASSES", 1 + seed % 5)
+    monkeypatch.setattr(known_module, "_MOST_ASKED", 20 if seed % 3 else 4096)
     monkeypatch.setattr(sheaf_module, "TOGETHER", 40 if seed % 2 else 512)
     dice = random.Random(seed)
     names = [f"n{number}" for number in range(1500)]
@@ -42,7 +43,7 @@ def test_it_is_a_dict_whatever_moves(seed: int, monkeypatch: pytest.MonkeyPatch)
     copies: list[tuple[Known, dict[str, Evidence]]] = []
     for _ in range(25):
         some = [piece(name, number := number + 1) for name in dice.sample(names, dice.choice((3, 40, 700)))]
-        step = dice.randrange(6)
+        step = dice.randrange(7)
         if step == 0:
             known.update(Sheaf([buffer for buffer, _ in bound(some[1:])], [(0, some[0])]))
         else:
@@ -58,6 +59,8 @@ def test_it_is_a_dict_whatever_moves(seed: int, monkeypatch: pytest.MonkeyPatch)
             known.settle()
         if step == 5:
             copies.append((known.copy(), dict(model)))
+        if step == 6:
+            known.let_go()
         assert same(known, model, asked)
     assert all(same(*each, asked) for each in copies)
 
@@ -127,6 +130,38 @@ def test_few_buffers_are_unpacked_at_once_unless_all_are_needed(
     else:
         assert len(known._lent) > LENT
         assert known._unpacked <= 5 * buffers
+
+
+def test_pieces_asked_for_in_each_frame_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sheaf_module, "TOGETHER", 10)
+    pieces = [piece(f"n{number}", number) for number in range(1000)]
+    known = Known(pieces)
+    moved(known, pieces)
+    asked = [pieces[number] for number in (3, 503)]
+    lent = [known[each.key] for each in asked]
+    for _ in range(5):
+        known.let_go()
+        assert all(known[each.key] is one for each, one in zip(asked, lent, strict=True))
+
+
+def test_all_that_is_read_again_and_again_is_in_buffers_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sheaf_module, "TOGETHER", 10)
+    monkeypatch.setattr(known_module, "_MOST_ASKED", 900)
+    pieces = [piece(f"n{number}", number) for number in range(1000)]
+    known = Known(pieces)
+    moved(known, pieces)
+    unpacked = []
+    for _ in range(6):
+        for _ in range(10):
+            assert [known[each.key] for each in pieces] == pieces
+            unpacked.append(known._unpacked)
+            assert len(known._lent) <= LENT
+            known.let_go()
+            assert len(known._lent) <= KEPT
+        known.settle()
+    assert max(unpacked) == 100
+    assert not known._own
+    assert len(known) == 1000
 
 
 def test_the_last_valid_pieces_of_a_buffer_become_objects() -> None:

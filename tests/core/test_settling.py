@@ -8,9 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from sdstop.collectors import BUILTIN
-from sdstop.core import settling
-from sdstop.core.evidence import Evidence, Frame, Origin
-from sdstop.core.known import Known
+from sdstop.core import known as known_module
+from sdstop.core import settling, sheaf
+from sdstop.core.evidence import Evidence, Frame, Origin, RunMark
+from sdstop.core.known import KEPT, Known
 from sdstop.core.session import Session
 from sdstop.core.sheaf import Sheaf
 from sdstop.rules import RULES
@@ -75,3 +76,23 @@ def test_frames_of_the_ring_are_in_buffers_until_they_are_dropped() -> None:
     assert not any(isinstance(frame.evidence, Sheaf) for frame in session.timeline.frames)
     base = session.timeline.base
     assert len(base._own) < len(base) / 2
+
+
+def test_a_node_whose_sources_are_all_read_again_leaves_no_objects(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sheaf, "TOGETHER", 16)
+    monkeypatch.setattr(known_module, "_MOST_ASKED", 200)
+    session = _session(900.0)
+    frames = list(_frames(150))
+    for frame in frames[:80]:
+        session.feed(frame)
+    known = session._replay.host.state
+    assert isinstance(known, Known)
+    objects, buffers = len(known._own), len(known._buffers)
+    assert buffers > 5
+    for number, frame in enumerate(frames[80:]):
+        if number % 5 == 0:
+            session._replay._changed = {collector.name for collector in BUILTIN}
+        ran = {collector.name: RunMark(frame.monotonic, 0.01) for collector in BUILTIN}
+        session.feed(replace(frame, ran=ran))
+        assert len(known._lent) <= KEPT
+    assert len(known._own) <= objects
