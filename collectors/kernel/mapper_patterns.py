@@ -26,6 +26,12 @@ PATTERNS = (
         "thin-low",
         LogPlace.NUMBER,
     ),
+    pattern(
+        "unable to service pool target messages",
+        _DM + r"unable to service pool target messages in READ_ONLY or FAIL mode",
+        "thin-readonly",
+        LogPlace.NUMBER,
+    ),
     pattern("no free", _DM + r"no free (?:metadata|data) space available", "thin-full", LogPlace.NUMBER),
     pattern(
         "etadata operation",

@@ -482,6 +482,7 @@ controller-reset nvme1 | nvme nvme1: frozen state error detected, reset controll
 read-unrepaired sdc1 | md/raid:md0: read error NOT corrected!! (sector 8200 on sdc1).
 array-failed md0 | md/raid:md0: failed to run raid set.
 thin-full 253:2 | device-mapper: thin: 253:2: no free data space available.
+thin-readonly 253:4 | device-mapper: thin: 253:4: unable to service pool target messages in READ_ONLY or FAIL mode
 thin-readonly 253:2 | device-mapper: thin: 253:2: metadata operation 'dm_pool_commit_metadata' failed: error = -28
 cache-failed 253:4 | device-mapper: cache: 253:4: switching cache to fail mode
 cache-failed sdb | bcache: bch_count_io_errors() sdb: too many IO errors on reading from cache
