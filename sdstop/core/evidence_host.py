@@ -15,7 +15,7 @@ from sdstop.core.known import Known
 TREE = "tree:"
 """Pseudo-key touched by reads that depend on which paths or commands exist; changes when any appears or vanishes."""
 _LONGEST_TARGET = 1024
-"""Maximum number of characters of a link's target that is followed; those of sysfs have up to 250."""
+"""Maximum number of bytes of a link's target that is followed; those of sysfs have up to 250."""
 _BEGINNING = 1 << 16
 """Number of bytes of an output by which its form is recognized."""
 _MOST_REAL = 1 << 16
@@ -54,7 +54,7 @@ class EvidenceHost(Host):
         """Whether evidence with a key is never empty (see Need)."""
         self.is_for_everyone: Callable[[str], object] = _undeclared
         """Whether every user of a node can read evidence with a key (see Need)."""
-        self._links: dict[str, str] = {}
+        self._has_links = False
         self._real: dict[str, tuple[str, int]] = {}
         self._spoken: list[str] = []  # keys other than paths, few among thousands: only these are searched
         self._folders: dict[str, set[str]] | None = None
@@ -91,9 +91,7 @@ class EvidenceHost(Host):
                 changed.add(TREE)
                 if key.startswith("link:"):
                     self._real.clear()
-                    self._links.pop(key[5:], None)
-                    if item.outcome is Outcome.OK:
-                        self._links[key[5:]] = item.data.decode("utf-8", "surrogateescape")
+                    self._has_links = True
         if TREE in changed:
             self._folders = None
         return changed
@@ -107,7 +105,6 @@ class EvidenceHost(Host):
         if key in self._spoken:
             self._spoken.remove(key)
             self._programs = {}
-        self._links.pop(key[5:], None) if key.startswith("link:") else None
         self._real.clear()
         self._folders = None
 
@@ -115,7 +112,7 @@ class EvidenceHost(Host):
         """Return a host with the same evidence."""
         made = EvidenceHost()
         made.state, made.denied = self.state.copy(), set(self.denied)
-        made._links, made._spoken = dict(self._links), list(self._spoken)  # same class
+        made._has_links, made._spoken = self._has_links, list(self._spoken)  # same class
         return made
 
     def keys_read(self) -> AbstractSet[str]:
@@ -286,9 +283,9 @@ class EvidenceHost(Host):
         is_link = key.startswith("link:")
         path = key[5:] if is_link else key
         folder, _, name = path.rpartition("/")
-        if self._links and folder.startswith("/"):
+        if self._has_links and folder.startswith("/"):
             path = f"{self._folder(folder)[0]}/{name}"
-            if not is_link and (path in self._links or name in {"", ".", ".."}):
+            if not is_link and (name in {"", ".", ".."} or self._target(path) is not None):
                 path = self._resolve(path)
         real = f"link:{path}" if is_link else path
         self.touched.update((real, TREE))
@@ -307,11 +304,11 @@ class EvidenceHost(Host):
 
     def _resolve(self, path: str) -> str:
         """Follow recorded links in every part of a path, at most 40 of them."""
-        if not self._links or not path.startswith("/"):
+        if not self._has_links or not path.startswith("/"):
             return path
         folder, _, name = path.rpartition("/")
         real, _ = self._folder(folder)
-        is_plain = f"{real}/{name}" not in self._links and name not in {"", ".", ".."}
+        is_plain = name not in {"", ".", ".."} and self._target(f"{real}/{name}") is None
         return f"{real}/{name}" if is_plain else self._folder(path)[0] or "/"
 
     def _folder(self, path: str) -> tuple[str, int]:
@@ -324,6 +321,13 @@ class EvidenceHost(Host):
             known = self._real[path] = self._walked(*self._folder(folder), name) if path else ("", 0)
         return known
 
+    def _target(self, path: str) -> str | None:
+        """Return the target of a recorded link, None for anything else and for one that is not followed."""
+        item = self.state.get(f"link:{path}")
+        if item is None or item.outcome is not Outcome.OK or len(item.data) > _LONGEST_TARGET:
+            return None
+        return item.data.decode("utf-8", "surrogateescape")
+
     def _walked(self, done: str, hops: int, name: str) -> tuple[str, int]:
         """Go on from a folder without links to a name in it, which may be a link to a link."""
         todo = [name]
@@ -335,12 +339,12 @@ class EvidenceHost(Host):
                 done = done.rpartition("/")[0]
                 continue
             step = f"{done}/{part}"
-            target = self._links.get(step)
+            target = self._target(step)
             while target is not None and hops < 40 and "/" not in target and target not in {"", ".", ".."}:
                 hops += 1
                 step = f"{done}/{target}"
-                target = self._links.get(step)
-            if target is None or hops >= 40 or len(target) > _LONGEST_TARGET:
+                target = self._target(step)
+            if target is None or hops >= 40:
                 done = step
                 continue
             hops += 1
