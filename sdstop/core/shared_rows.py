@@ -1,4 +1,4 @@
-"""Shared rows: rows that a source reads alike again and again are one object."""
+"""Shared rows: rows that a source reads alike again and again are one object, and so are equal values of many rows."""
 
 from __future__ import annotations
 
@@ -6,18 +6,24 @@ import enum
 from collections.abc import Hashable, MutableMapping
 from typing import Any
 
-from msgspec.structs import astuple
+from msgspec.structs import astuple, force_setattr
 
 from sdstop.core.columns import Columns
 from sdstop.core.model import Reading, Rows
 
 _PLAIN = frozenset({str, bytes, int, float, bool, type(None)})
+_MANY = 64
+"""Rows of a table from which equal values of new rows are one object."""
 
 
 def share(rows: MutableMapping[Hashable, Reading], before: Rows) -> None:
-    """Replace rows by those with the same key in a table of the run before, if they are exactly equal."""
-    if not before or isinstance(before, Columns):
+    """Replace rows by those with the same key in a table of the run before, if they are exactly equal.
+
+    Of the others, equal texts and integers become one object: a thousand disks have the same driver and block size.
+    """
+    if isinstance(before, Columns):
         return
+    same: dict[str | int, str | int] | None = {} if len(rows) >= _MANY else None
     for key, row in rows.items():
         known = before.get(key)
         if known is not None and known == row and type(known) is type(row):
@@ -25,6 +31,17 @@ def share(rows: MutableMapping[Hashable, Reading], before: Rows) -> None:
             kinds = list(map(type, new))
             if kinds == list(map(type, old)) and (_PLAIN.issuperset(kinds) or all(map(_is_same, old, new))):
                 rows[key] = known
+                continue
+        if same is not None:
+            _share_values(row, same)
+
+
+def _share_values(row: Reading, same: dict[str | int, str | int]) -> None:
+    for name, value in zip(row.__struct_fields__, astuple(row), strict=True):
+        if type(value) is str or type(value) is int:
+            known = same.setdefault(value, value)
+            if known is not value:
+                force_setattr(row, name, known)  # an equal value: for readers the row does not change
 
 
 def _is_same(old: Any, new: Any) -> bool:

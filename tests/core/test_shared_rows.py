@@ -48,3 +48,25 @@ def test_rows_that_differ_in_a_type_are_not(old: object, new: object) -> None:
     made = rows["a"]
     share(rows, {"a": Row("a", old)})
     assert rows["a"] is made
+
+
+def test_equal_values_of_many_new_rows_are_one_object() -> None:
+    def row(number: int) -> Row:
+        return Row(f"disk {number}", int("4096"), b"mq".decode())
+
+    rows: dict[Hashable, Reading] = {number: row(number) for number in range(100)}
+    before: dict[Hashable, Reading] = {0: row(0)}
+    share(rows, before)
+    assert rows[0] is before[0]
+    assert rows == {number: row(number) for number in range(100)}
+    assert len({id(each.value) for each in list(rows.values())[1:] if isinstance(each, Row)}) == 1
+    assert len({id(each.more) for each in list(rows.values())[1:] if isinstance(each, Row)}) == 1
+
+
+def test_equal_values_of_other_types_stay() -> None:
+    rows: dict[Hashable, Reading] = {
+        n: Row(str(n), (1, True, 1.0)[n % 3], (None, True, -0.0)[n % 3]) for n in range(99)
+    }
+    share(rows, {})
+    values = [(each.value, each.more) for each in rows.values() if isinstance(each, Row)]
+    assert [(type(a), repr(b)) for a, b in values[:3]] == [(int, "None"), (bool, "True"), (float, "-0.0")]
