@@ -22,6 +22,8 @@ _MOST_REAL = 1 << 16
 """Maximum number of folders whose links are remembered."""
 _SURE = 2
 """Bytes of a file that are never all blank: shorter ones may be empty."""
+_LONG_LIST = 2048
+"""Bytes of a listing from which its names are kept: several sources list a thousand disks."""
 _DIGITS = 32
 """Maximum number of bytes of an attribute that is one number."""
 
@@ -58,6 +60,7 @@ class EvidenceHost(Host):
         self._real: dict[str, tuple[str, int]] = {}
         self._spoken: list[str] = []  # keys other than paths, few among thousands: only these are searched
         self._folders: dict[str, set[str]] | None = None
+        self._lists: dict[str, tuple[bytes, list[str]]] = {}
         self._programs: dict[str, list[str]] = {}
         self.apply(evidence)
 
@@ -170,7 +173,7 @@ class EvidenceHost(Host):
         key = f"list:{path}"
         self.touched.add(key)  # it may be recorded later
         if key in self.state:
-            return self._take(key).data.decode("utf-8", "surrogateescape").split("\n") if self._take(key).data else []
+            return self._listed(key, self._take(key).data)
         real = self._resolve(path)
         self.touched.update((TREE, f"list:{real}"))
         folders = self._tree()
@@ -178,6 +181,15 @@ class EvidenceHost(Host):
         if not names:
             raise Absent(path, "not recorded", recorded=False)
         return sorted(names)
+
+    def _listed(self, key: str, data: bytes) -> list[str]:
+        """Return the names in a listing; those in a long one are the same objects for each source that reads it."""
+        if len(data) < _LONG_LIST:
+            return data.decode("utf-8", "surrogateescape").split("\n") if data else []
+        known = self._lists.get(key)
+        if known is None or known[0] != data:
+            known = self._lists[key] = data, data.decode("utf-8", "surrogateescape").split("\n")
+        return known[1].copy()
 
     def run(self, argv: Sequence[str], deadline: float = 10.0) -> Output:
         """Return the output of a recorded command."""
