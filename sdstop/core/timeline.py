@@ -30,7 +30,7 @@ RING_SECONDS = 900.0
 """Seconds that a live session can be stepped back."""
 RING_BYTES = 20 << 20
 """Maximum size of the evidence kept by a live session, in compact form, in bytes."""
-RING_LOOSE = 1 << 20
+RING_LOOSE = 1 << 18
 """Size in bytes above which evidence is compacted; short sessions avoid the cost."""
 
 WORTH_PACKING = 512
