@@ -153,6 +153,7 @@ TARGET_LEFT = Rule(
         "slow-stripe-member",
         "device-saturated",
         "flush-slow",
+        "nfs-server-busy",
     ),
     view="disks",
     advice="Find out who loaded the table: LVM without a disk, or a test.",
