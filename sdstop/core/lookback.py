@@ -42,6 +42,11 @@ class _Stretch(Struct):
     history: History
     memory: Memory
 
+    @property
+    def end(self) -> tuple[int, Replay]:
+        """The number of the last frame, and the replay after it."""
+        return self.history.numbers.stop - 1, self.replay
+
     def add(self, frame: Frame) -> None:
         """Replay the next frame."""
         self.history.add(with_vanished(self.replay.feed(frame), self.memory.at(frame.number)))
@@ -144,6 +149,11 @@ class Lookback:
         """Drop the quick view made ahead, which may hold the samples of a minute. Any thread may ask."""
         self._foreseen = None
 
+    def release(self) -> None:
+        """Drop all states and replayed frames. The thread that asks for states calls it."""
+        self._last, self._foreseen = None, None
+        self._ahead.clear()
+
     # -- windows ----------------------------------------------------------------------------------------------
 
     def _window(self, index: int, evidence: Callable[[str], Evidence | None], unwanted: Callable[[], bool]) -> Window:
@@ -229,14 +239,14 @@ class Lookback:
     def _jump(self, index: int, seconds: float) -> _Stretch | None:
         """Return a stretch of a frame and the one before it, made from the state after the frames replayed last.
 
-        Only evidence that changed between them is parsed. None without such a state, or without a way from it.
+        Without these it is made from a live node's newest state. Only evidence that changed between them is parsed.
+        None without such a state, or without a way from it.
         """
-        if self._last is None:
+        near = self.session.newest_replay() if self._last is None else self._last.end
+        moved = None if near is None else self._timeline.moved(near[0], index)
+        if near is None or moved is None:
             return None
-        moved = self._timeline.moved(self._last.history.numbers.stop - 1, index)
-        if moved is None:
-            return None
-        replay, shot = self._last.replay.moved(moved.then, moved.gone)
+        replay, shot = near[1].moved(moved.then, moved.gone)
         stretch = self._stretch(seconds, replay)
         stretch.history.add(with_vanished(shot, stretch.memory.at(moved.then.number)))
         stretch.add(moved.frame)
@@ -264,7 +274,22 @@ class Lookback:
 
     def _host(self, index: int) -> Callable[[], EvidenceHost]:
         """Return a function that returns the evidence known at a frame, which is read once and when asked for."""
-        return cache(lambda: EvidenceHost(self._timeline.recall(index, index + 1)[0].evidence))
+        number = self._timeline.frames[index].number
+        return cache(lambda: self._host_at(number))
+
+    def _host_at(self, number: int) -> EvidenceHost:
+        """Return the evidence known at the frame with a number; that of a live node shares buffers with the newest."""
+        newest = self.session.newest_replay()
+        index = self._timeline.place(number)
+        moved = None if newest is None else self._timeline.moved(newest[0], index)
+        if newest is None or moved is None:
+            return EvidenceHost(self._timeline.recall(index, index + 1)[0].evidence)
+        host = newest[1].host
+        host.apply(moved.then.evidence)
+        for key in moved.gone:
+            host.drop(key)
+        host.apply(moved.frame.evidence)
+        return host
 
     def _is_newest(self, index: int, newest: Look) -> bool:
         """Return whether the newest state is that of a frame; those of a live session that follow it are quiet."""

@@ -66,6 +66,14 @@ class Replay:
         """Tests of evidence that is never empty, and of evidence that every user can read, by collector."""
         self._parts = {collector.name: parts for collector in collectors if (parts := _parts_of(collector))}
 
+    def copy(self) -> Replay:
+        """Return a replay in the same state."""
+        made = Replay(self.collectors, self.host.copy(), guard=self._guard)
+        made._younger, made._unread, made._tests = self._younger, dict(self._unread), self._tests
+        made._runs, made._shown, made._changed = dict(self._runs), self._shown, set(self._changed)
+        made.reprints = dict(self.reprints)
+        return made
+
     def feed(self, frame: Frame) -> Snapshot:
         """Apply the evidence of a frame, run the collectors that ran, and return the state of the node at that time."""
         partial = {key: self.host.state.get(key) for parts in self._parts.values() for key in parts}

@@ -6,6 +6,7 @@ import copy
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import ceil
+from threading import RLock
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -121,6 +122,8 @@ class Session:
         self._large = LARGE if origin.live else REPLAYED
         self.at_hand = 0.0 if remember == 0 else AT_HAND
         """Seconds that `history` keeps before the newest window."""
+        self._lock = RLock()
+        """Held while a frame changes the evidence and the timeline."""
         self._settling = Settling()
         self._replay, self.history = self._begun()
         self.scouted: Sequence[Episode] = ()
@@ -142,6 +145,16 @@ class Session:
     def new_replay(self) -> Replay:
         """Return a replay of frames of this node, before its first one."""
         return Replay(self.collectors, known=self.origin.collectors, guard=self.guard)
+
+    def newest_replay(self) -> tuple[int, Replay] | None:
+        """Return the number of a live node's newest frame, and a copy of the replay after it; None without one.
+
+        Any thread may ask.
+        """
+        with self._lock:
+            if self.timeline.seconds is None or not self.timeline.frames:
+                return None
+            return self.timeline.frames[-1].number, self._replay.copy()
 
     def judge_every(self, seconds: float) -> None:
         """Judge a live node at this pace, and at once what changes but numbers. Call it before the first frame."""
@@ -167,9 +180,10 @@ class Session:
         self._taken = frame.taken
         self.pauses.add(frame)
         self.frames_seen += 1
-        fed = self._replay.feed(frame)
-        self.timeline.append(frame, self._replay.reprints)
-        self._settle(frame)
+        with self._lock:
+            fed = self._replay.feed(frame)
+            self.timeline.append(frame, self._replay.reprints)
+            self._settle(frame)
         shot = self.memory.recalled(fed, self.rules, self._providers)
         self.history.add(shot)
         if frame.quiet and self._head is not None:

@@ -10,10 +10,13 @@ from collections.abc import Callable
 from functools import partial
 
 from sdstop.core.guard import Part, Superseded
+from sdstop.core.heap import return_free_blocks
 from sdstop.core.judging import SWITCH
 from sdstop.core.lookback import Lookback
 from sdstop.core.session import Look
 
+_LEFT = 2.0
+"""Seconds after which the states of earlier frames are dropped when the newest one is shown again."""
 _PAINTED = 0.1
 """Maximum seconds for which the thread waits while a result is painted: both would take twice as long."""
 
@@ -35,6 +38,8 @@ class Lookup:
         """Number of a frame that is shown and whose neighbors are still to be judged."""
         self._named: int | None = None
         """Number of a frame that may be asked for next."""
+        self._is_left = False
+        """Whether the newest frame is shown again, and the states of earlier ones are still to be dropped."""
         self._found: Look | None = None
         self._glanced: int | None = None
         """Number of the wanted frame if a glance of it was made ahead."""
@@ -61,8 +66,16 @@ class Lookup:
         with self._changed:
             self._wanted, self._found, self._shown, self._named = number, None, None, None
             self._glanced, self._painting = None if glance is None else number, glance is not None
+            self._is_left = False
             self._changed.notify()
         return glance
+
+    def leave(self) -> None:
+        """Request no frame, and drop the states of earlier ones unless one is asked for soon. Never waits."""
+        self.ask(None)
+        with self._changed:
+            self._is_left = True
+            self._changed.notify()
 
     def expect(self, number: int | None) -> None:
         """Make a glance of a frame that may be asked for next, before those next to the one shown. Never waits.
@@ -129,6 +142,9 @@ class Lookup:
         """Return what to do now, and the number of its frame."""
         if self._wanted is not None:
             return self._answer, self._wanted
+        if self._is_left:
+            self._is_left = False
+            return self._release, 0
         if self._named is not None:
             number, self._named = self._named, None
             return self._foresee, number
@@ -168,6 +184,13 @@ class Lookup:
             if self._named is not None and self._wanted is None and self._shown is None:
                 self._shown = number  # goes on after the glance
 
+    def _release(self, _: int) -> None:
+        with self._changed:
+            if self._changed.wait_for(self._is_interrupted, _LEFT):
+                return
+        self._lookback.release()
+        return_free_blocks()  # they were tens of megabytes
+
     def _foresee(self, number: int) -> None:
         index = self._timeline.place(number)
         look = self._lookback.foreseen(index) or self._lookback.foresee(index)
@@ -205,4 +228,5 @@ class Lookup:
                     self._ahead(look)
 
     def _is_interrupted(self) -> bool:
-        return self._wanted is not None or self._shown is not None or self._named is not None or self._ended
+        asked = self._wanted is not None or self._shown is not None or self._named is not None
+        return asked or self._is_left or self._ended

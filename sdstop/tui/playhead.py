@@ -96,8 +96,9 @@ class Playhead:
     def follow(self) -> None:
         """Move to the newest frame and follow new ones."""
         self.following = True
-        self._look = None
-        self._seek(None)
+        self._look, self.sought = None, None
+        if self.lookup is not None:
+            self.lookup.leave()
 
     def _seek(self, frame: Frame | None) -> None:
         self.sought = frame

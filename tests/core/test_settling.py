@@ -10,11 +10,14 @@ from msgspec.structs import replace
 from sdstop.collectors import BUILTIN
 from sdstop.core import known as known_module
 from sdstop.core import settling, sheaf
+from sdstop.core.collector import LIVE
 from sdstop.core.evidence import Evidence, Frame, Origin, RunMark
 from sdstop.core.known import KEPT, Known
+from sdstop.core.lookback import Lookback
 from sdstop.core.session import Session
 from sdstop.core.sheaf import Sheaf
 from sdstop.rules import RULES
+from tests.core.snapshots import snapshot_content
 from tests.fixtures import opened
 
 
@@ -96,3 +99,37 @@ def test_a_node_whose_sources_are_all_read_again_leaves_no_objects(monkeypatch: 
         session.feed(replace(frame, ran=ran))
         assert len(known._lent) <= KEPT
     assert len(known._own) <= objects
+
+
+@pytest.mark.parametrize("marked", [False, True])
+def test_earlier_states_of_a_live_node_are_made_of_the_newest_one(
+    *, marked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are those of a replay that begins there, and their evidence is in the same buffers."""
+    session = _session(900.0)
+    for frame in _frames(120):
+        some = [c for c in BUILTIN if c.pace <= LIVE or frame.number % 30 == 1]
+        ran = {collector.name: RunMark(frame.monotonic, 0.01) for collector in some}
+        session.feed(replace(frame, ran=ran) if marked else frame)
+    newest = session.newest_replay
+    near, alone = Lookback(session), Lookback(session)
+    for index in (118, 117, 20, 21, 90, 2, 0):
+        monkeypatch.setattr(session, "newest_replay", newest)
+        look, host = near.at(index), near._host(index)()
+        monkeypatch.setattr(session, "newest_replay", lambda: None)
+        other, read = alone.at(index), alone._host(index)()
+        assert look.judgement == other.judgement
+        assert snapshot_content(look.now) == snapshot_content(other.now)
+        assert dict(host.state.items()) == dict(read.state.items())
+        assert (host.denied, sorted(host.spoken())) == (read.denied, sorted(read.spoken()))
+        for key in ("/sys/block/sda/size", "/sys/block/sda/queue/nr_requests", "/proc/diskstats", "/none"):
+            assert host.evidence(key) == read.evidence(key)
+        if index > 2:
+            assert isinstance(host.state, Known)
+            assert len(host.state._own) < len(host.state) / 2
+        if index == 20:
+            assert near._last is not None
+            assert isinstance(near._last.replay.host.state, Known)
+    near.release()
+    assert near._last is None
+    assert not near._ahead

@@ -10,11 +10,14 @@ from statistics import median
 
 import pytest
 
+from sdstop.collectors import BUILTIN
 from sdstop.core.finding import RuledOut, Severity, Verdict
 from sdstop.core.history import Window
 from sdstop.core.lookback import Lookback
 from sdstop.core.rule import Limits, Rule
+from sdstop.core.session import Session
 from sdstop.tui.app import Dashboard
+from sdstop.tui.lookup import Lookup
 from sdstop.tui.scene import Scene
 from sdstop.tui.time_bar import TimeBar, margin
 from sdstop.tui.widgets.palette import plain
@@ -339,4 +342,45 @@ async def _foreseen(lookback: Lookback) -> None:
         if lookback._foreseen is not None:
             return
         await asyncio.sleep(0.01)
+    raise TimeoutError
+
+
+def test_states_of_earlier_frames_are_dropped_when_the_newest_is_shown_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sdstop.tui.lookup._LEFT", 0.05)
+    session = Session(Node().session(0).origin, BUILTIN, [], remember=900.0)
+    session.feed_all(Node().frames(150))
+    lookback = Lookback(session)
+    lookup = Lookup(lookback)
+    lookup.ask(20)
+    _wait(lambda: lookback._last is not None and bool(lookback._ahead))
+    lookup.leave()
+    _wait(lambda: lookback._last is None and not lookback._ahead)
+    lookup.ask(20)
+    _wait(lambda: not lookup.busy)
+    lookup.close()
+
+
+def test_states_of_earlier_frames_are_kept_if_another_is_asked_for_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = Session(Node().session(0).origin, BUILTIN, [], remember=900.0)
+    session.feed_all(Node().frames(150))
+    lookback = Lookback(session)
+    released = []
+    monkeypatch.setattr(lookback, "release", lambda: released.append(1))
+    monkeypatch.setattr("sdstop.tui.lookup._LEFT", 0.5)
+    lookup = Lookup(lookback)
+    lookup.ask(20)
+    _wait(lambda: bool(lookback._ahead))
+    lookup.leave()
+    lookup.ask(21)
+    _wait(lambda: not lookup.busy)
+    time.sleep(0.7)
+    assert not released
+    lookup.close()
+
+
+def _wait(done: Callable[[], bool]) -> None:
+    for _ in range(10_000):
+        if done():
+            return
+        time.sleep(0.001)
     raise TimeoutError
