@@ -48,7 +48,7 @@ NODE = graph([
     row(InterfaceLink, upper="bond0", interface="eth0", relation="bond"), row(Disk, device="sdz"),
     row(MountPoint, point="/srv/home", filesystem="xfs", device="/dev/vg/v"),
 ])  # fmt: skip
-"""sda of a session and sdb of an HBA in md0, dm-0 on md0; md1 beside it; a cache; a bond; the volume vg/v is mounted."""
+"""sda of a session and sdb of an HBA in md0, dm-0 on md0; md1 beside it; a cache; a bond; vg/v is mounted."""
 
 
 def finding(text: str, severity: Severity = Severity.CRITICAL) -> Finding:
