@@ -24,8 +24,16 @@ from sdstop.tui.widgets.query import QueryError, RowQuery
 from sdstop.tui.widgets.table import LineTable
 
 
+class _Views(Container):
+    """The place of the views."""
+
+    BLANK = True
+
+
 class Main(Screen[None]):
     """Screen that shows one view at a time."""
+
+    BLANK = True
 
     def __init__(self, hints: Sequence[Hint], columns: Mapping[str, Sequence[str]] | None = None) -> None:
         """Start with the first view; `hints` are the key hints of the bottom line.
@@ -65,7 +73,7 @@ class Main(Screen[None]):
         yield self.status
         yield self.tabs
         yield self.pinned
-        with Container(id="views"):
+        with _Views(id="views"):
             yield self.shown
         yield self.bar
         yield self.foot

@@ -45,6 +45,7 @@ class View(Container):
     """
 
     DEFAULT_CSS = "View { width: 1fr; height: 1fr; }"
+    BLANK = True
     families: ClassVar[tuple[type[Reading], ...]] = ()
     tables: ClassVar[tuple[Sequence[TableColumn], ...]] = ()
     main: Pane

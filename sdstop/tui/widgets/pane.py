@@ -6,7 +6,7 @@ table depends on its visible rows only. It has no scroll bars; the title shows w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar, TypeVar
 
@@ -69,10 +69,21 @@ def under_cursor(style: Style | None) -> Style:
     return style + Style(bgcolor=CURSOR.bgcolor)
 
 
+class PaintedLine(Strip):
+    """A line of a pane, freed when another replaces it: Textual would keep an undivided one in a cache of its own."""
+
+    __slots__ = ()
+
+    def divide(self, cuts: Iterable[int]) -> Sequence[Strip]:
+        """Return the parts of the line that end at these cells."""
+        ends = list(cuts)
+        return [self] if ends == [self.cell_length] else super().divide(ends)
+
+
 @lru_cache(maxsize=256)
 def _blank(width: int, style: Style) -> Strip:
     """Return an empty line: one object for all panes of a width, many of which have more lines than rows."""
-    return Strip([Segment(" " * width, style)], width)
+    return PaintedLine([Segment(" " * width, style)], width)
 
 
 def guard_of(widget: Widget) -> Guard:
@@ -227,6 +238,11 @@ class Pane(Widget, can_focus=True):
         if changed:
             self.refresh(*changed)
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Return the painted lines of a part as they are: a pane has no border and no padding to add."""
+        lines = [self.render_line(y) for y in crop.line_range]
+        return lines if crop.column_span == (0, self.size.width) else [line.crop(*crop.column_span) for line in lines]
+
     def render_line(self, y: int) -> Strip:
         """Return a painted line."""
         strip = self._painted.get(y)
@@ -246,7 +262,7 @@ class Pane(Widget, can_focus=True):
             segments = self._cut_off(segments, width)
         elif blank:
             segments.append(Segment(" " * blank, style(None)))
-        return Strip(Segment.simplify(segments), width)
+        return PaintedLine(Segment.simplify(segments), width)
 
     def _cut_off(self, segments: Sequence[Segment], width: int) -> list[Segment]:
         """Return the first `width` cells of a line, with an ellipsis if that hides text."""
@@ -375,6 +391,10 @@ class Pane(Widget, can_focus=True):
         """Paint for the new size."""
         self._painted.clear()
         self.repaint()
+
+    def on_hide(self) -> None:
+        """Forget the lines; the pane is painted again when it is shown."""
+        self._painted.clear()
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         """Scroll."""
