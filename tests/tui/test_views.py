@@ -238,6 +238,25 @@ async def test_a_network_that_was_not_recorded_says_so_in_both_panes() -> None:
         assert "TCP and path MTU: not recorded" in text
 
 
+async def test_shares_stand_above_the_ip_stack() -> None:
+    async with screen(story("vm-nfs-server-threads").session, WIDE) as shown:
+        text = await shown.press("4")
+        assert "Shares, TCP and path MTU" in text
+        assert "nfsd  1 thread, " in shown.line("nfs server")
+        assert "% of requests found no idle thread" in shown.line("nfs server")
+        assert "requests/s, " in shown.line("nfs mount  /mnt/home")
+        text = await shown.press("tab", "g", "enter")
+        assert "Threads" in text
+
+
+async def test_a_low_screen_shows_shares_but_not_the_ip_stack() -> None:
+    async with screen(story("smb-unreachable").session, SMALL) as shown:
+        text = await shown.press("4")
+        assert "//filer1/invoices  connection lost, 7 requests in flight" in text
+        assert "//filer2/scans  connection up, 1 request in flight" in text
+        assert " tcp  " not in text
+
+
 # --- host -------------------------------------------------------------------------------------------------
 
 

@@ -1,4 +1,4 @@
-"""Network: hierarchy of interfaces with utilization and errors; TCP statistics and path MTUs."""
+"""Network: hierarchy of interfaces with utilization and errors; shares, TCP statistics and path MTUs."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from sdstop.tui.scene import BAD, Scene
 from sdstop.tui.views.cells import bar_cell, severity_name
 from sdstop.tui.views.finding_rows import note_row
 from sdstop.tui.views.link_graph import LEAST, WARN_AT, busiest, link_history, link_lines, nothing_line
+from sdstop.tui.views.shares import FAMILIES, share_rows
 from sdstop.tui.views.view import Listing, View
 from sdstop.tui.why import Quote
 from sdstop.tui.widgets.palette import FAINT, MARKS, OTHER, PLAIN, READ, WRITE, Line, text
@@ -159,9 +160,9 @@ _COLUMNS = (
 
 
 class Network(View):
-    """Interfaces above, the traffic of the chosen one against its capacity, the IP stack below."""
+    """Interfaces above, the traffic of the chosen one against its capacity, shares and the IP stack below."""
 
-    families = (Bond, Interface, InterfaceActivity, InterfaceLink, PathMtu, Tcp, TcpActivity, Traffic)
+    families = (Bond, Interface, InterfaceActivity, InterfaceLink, PathMtu, Tcp, TcpActivity, Traffic, *FAMILIES)
     tables = (_COLUMNS,)
 
     @classmethod
@@ -183,8 +184,9 @@ class Network(View):
         """Paint the scene."""
         self.scene = scene
         listed = _ports(scene)
-        stack = list(_stack(scene))
-        self._share_lines(len(listed), len(stack))
+        shares = share_rows(scene)
+        stack = [*shares, *_stack(scene)]
+        self._share_lines(len(listed), len(stack), len(shares))
         if listed:
             self.main.put(listed, scene.palette, "totals since boot")
         else:
@@ -192,14 +194,18 @@ class Network(View):
             self.main.put(
                 self.absent(_nothing(scene, "interfaces", "interfaces"), scene, _SOURCES, room), scene.palette
             )
+        self.stack.title = "Shares, TCP and path MTU" if shares else "TCP and path MTU"
         self.stack.put(stack or [note_row(_nothing(scene, "tcp", "TCP and path MTU"), scene)], scene.palette)
         self._show_graph()
 
-    def _share_lines(self, interfaces: int, stack: int) -> None:
-        """Size the table by its rows, up to half, then the stack; the graph gets the remaining lines."""
+    def _share_lines(self, interfaces: int, stack: int, shares: int) -> None:
+        """Size the table by its rows, up to half, then the stack; the graph gets the remaining lines.
+
+        On a low screen only shares are left of the stack.
+        """
         height = self.room
         table = min(max(interfaces, 1) + 2, max(height // 2, 6))
-        below = min(max(stack, 1), 6) + 1 if height >= 20 or not interfaces else 0
+        below = min(max(stack, 1), 8) + 1 if height >= 20 or not interfaces else min(shares, 3) + 1 if shares else 0
         room = height - table - below
         self.graph.display = interfaces > 0 and room > LEAST
         self.left = room - 1  # not the pane's size, which is that before a resize
@@ -315,26 +321,26 @@ def _stack(scene: Scene) -> Iterator[Row]:
         sent = number(activity.out_per_second) if activity else "-"
         again = number(activity.retransmitted_per_second) if activity else "-"
         share = percent(activity.retransmitted_ratio) if activity else "-"
-        line = text((" tcp      ", FAINT), f"{sent} segments/s, {again}/s retransmitted ({share}%)")
+        line = text((" tcp        ", FAINT), f"{sent} segments/s, {again}/s retransmitted ({share}%)")
         yield words(line, "tcp", Quote("/proc/net/snmp", scene.now.number, "Tcp:"))
     if tcp is not None:
         more = f"{number(tcp.established)} connections, {number(tcp.timeouts)} retransmission timeouts since boot"
-        yield words(text(" " * 10, more), "tcp totals", Quote("/proc/net/netstat", scene.now.number, "TcpExt:"))
+        yield words(text(" " * 12, more), "tcp totals", Quote("/proc/net/netstat", scene.now.number, "TcpExt:"))
     dropped = sum(s.dropped for s in scene.rows(Softnet)[0].values())
     squeezed = sum(s.squeezed for s in scene.rows(Softnet)[0].values())
     if scene.rows(Softnet)[0]:
         said = f"{number(dropped)} packets dropped, {number(squeezed)} budget overruns (time_squeeze) since boot"
-        line = text((" backlog  ", FAINT), said)
+        line = text((" backlog    ", FAINT), said)
         yield words(line, "softnet", Quote("/proc/net/softnet_stat", scene.now.number))
     run = scene.now.run_of(PathMtu)
     for path in scene.rows(PathMtu)[0].values():
         source = path.source()
         facts = f"path MTU {number(path.mtu)}, {path.interface or '-'} {number(path.interface_mtu)}"
         line = text(
-            (" path mtu ", FAINT), f"{scene.palette.word(path.destination, 60)}: {scene.palette.word(facts, 80)}"
+            (" path mtu   ", FAINT), f"{scene.palette.word(path.destination, 60)}: {scene.palette.word(facts, 80)}"
         )
         line = (*line, *text((f"   expires in {duration(path.expires)}", FAINT)))
         quote = Quote(source.key, scene.now.number, source.needle) if source is not None else None
         yield words(line, ("path", path.destination), quote)
     if run is not None and not scene.rows(PathMtu)[0]:
-        yield words(text((" path mtu ", FAINT), "no path MTU below its interface"))
+        yield words(text((" path mtu   ", FAINT), "no path MTU below its interface"))
