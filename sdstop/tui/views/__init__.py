@@ -47,7 +47,7 @@ VIEWS = (
     ),
     ViewEntry("2", "Disks", "disks.Disks", "disks, arrays and pools"),
     ViewEntry("3", "Caches", "caches.Caches", "caches and request sizes", "Cache"),
-    ViewEntry("4", "Network", "network.Network", "interfaces, bonds, path MTUs, TCP", "Net"),
+    ViewEntry("4", "Network", "network.Network", "interfaces, bonds, path MTUs, TCP, NFS and SMB shares", "Net"),
     ViewEntry("5", "Fabric", "fabric.FabricView", "HBAs, expanders, slots and the disks behind them"),
     ViewEntry("6", "Host", "host.HostView", "load, memory, NUMA, processes, sources, kernel log; 6 again: next page"),
     ViewEntry("7", "Cluster", "cluster.ClusterView", "failure domains, nodes, devices, capacity", "Clust"),
