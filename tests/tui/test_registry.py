@@ -100,7 +100,7 @@ async def test_every_family_is_shown_by_a_view_or_among_the_other_readings() -> 
 
 
 STORIES = ("draid-one-dimm", "scaleio-4node", "clone-convoy", "vm-zfs-draid", "pacemaker-unclean", "mtu-mismatch",
-           "gluster-clean", "pacemaker-link-down")  # fmt: skip
+           "gluster-clean", "pacemaker-link-down", "vm-nfs-server-threads", "smb-healthy")  # fmt: skip
 LEARNT = '[{"dst":"10.99.2.1","gateway":"10.99.1.2","dev":"a0","flags":[],"cache":[],"metrics":[{"mtu":1500}]}]'
 
 
