@@ -1,67 +1,89 @@
-"""Places of 64-bit hashes: a hash table of numbers, a quarter of the memory of a dict of them."""
+"""Places of keys in buffers: a hash table of numbers that refers to the hashes that the buffers have anyway."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
 
 NONE = -1
 """Place of a key that has none."""
 _FEWEST_SLOTS = 1024
 """Slots of an empty table."""
+BITS = 9
+"""Of a place, those of the key's index in its buffer; the others are the number of the buffer."""
+LAST = (1 << BITS) - 1
+"""Highest index in a buffer."""
 
 
 class HashPlaces:
-    """Places of keys, which are 64-bit hashes: 0 for the first one that was added, 1 for the next, and so on.
+    """Places of keys, which are 64-bit hashes: the first buffer with a key that claimed it, and its index there.
 
-    Adding is not safe beside other calls; reading from several threads is.
+    Several states of a node can share it. Claiming is not safe beside claiming; finding from several threads is.
     """
 
-    __slots__ = ("_keys", "_slots")
+    __slots__ = ("_count", "_parts", "_slots")
 
     def __init__(self) -> None:
         """Start without a key."""
         self._slots = array("i", [NONE]) * _FEWEST_SLOTS
         """Place of a key, at the first free slot from that of its hash."""
-        self._keys = array("q")
+        self._parts: list[array[int]] = []
+        """Hashes of the buffers, by their numbers."""
+        self._count = 0
 
     def __len__(self) -> int:
-        return len(self._keys)
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._keys)
+        return self._count
 
     def find(self, key: int) -> int:
-        """Return the place of a key, NONE if it was not added."""
-        slots, keys = self._slots, self._keys
+        """Return the place of a key, NONE if nothing claimed it."""
+        slots, parts = self._slots, self._parts
         last = len(slots) - 1
         slot = key & last
-        while (place := slots[slot]) != NONE and keys[place] != key:
+        while (place := slots[slot]) != NONE and parts[place >> BITS][place & LAST] != key:
             slot = (slot + 1) & last
         return place
 
+    def is_free(self, hashes: array[int], index: int) -> bool:
+        """Return whether a buffer with these hashes can claim the key at an index, or has done so."""
+        place = self.find(hashes[index])
+        return place == NONE or (self._parts[place >> BITS] is hashes and place & LAST == index)
+
+    def number(self, hashes: array[int]) -> int:
+        """Return the number of the buffer with these hashes."""
+        parts = self._parts
+        known = next((number for number in reversed(range(len(parts))) if parts[number] is hashes), None)
+        if known is None:
+            parts.append(hashes)
+        return len(parts) - 1 if known is None else known
+
+    def claim(self, number: int, index: int) -> bool:
+        """Give the key at an index of a buffer its place there; return False if the key has another place."""
+        if (self._count + 1) * 4 > len(self._slots) * 3:
+            self._slots = self._widened()
+        slots, parts = self._slots, self._parts
+        key, last = parts[number][index], len(slots) - 1
+        slot = key & last
+        while (place := slots[slot]) != NONE:
+            if parts[place >> BITS][place & LAST] == key:
+                return place == number << BITS | index
+            slot = (slot + 1) & last
+        slots[slot] = number << BITS | index
+        self._count += 1
+        return True
+
     def add(self, key: int) -> None:
-        """Add a key that has no place yet."""
-        if (len(self._keys) + 1) * 4 > len(self._slots) * 3:
-            slots, keys = array("i", [NONE]) * (2 * len(self._slots)), self._keys
-            for place, known in enumerate(keys):
-                slots[_free(slots, known)] = place
-            self._slots = slots
-        slot = _free(self._slots, key)
-        self._keys.append(key)
-        self._slots[slot] = len(self._keys) - 1
+        """Add a key that has no place to buffers of its own: the places are 0, 1, and so on."""
+        if not self._parts or len(self._parts[-1]) > LAST:
+            self._parts.append(array("q"))
+        self._parts[-1].append(key)
+        self.claim(len(self._parts) - 1, len(self._parts[-1]) - 1)
 
-    def copy(self) -> HashPlaces:
-        """Return a copy."""
-        made = HashPlaces()
-        made._slots, made._keys = self._slots[:], self._keys[:]
-        return made
-
-
-def _free(slots: array[int], key: int) -> int:
-    """Return the slot where a key belongs that is not in the table."""
-    last = len(slots) - 1
-    slot = key & last
-    while slots[slot] != NONE:
-        slot = (slot + 1) & last
-    return slot
+    def _widened(self) -> array[int]:
+        slots, parts = array("i", [NONE]) * (2 * len(self._slots)), self._parts
+        last = len(slots) - 1
+        for place in self._slots:
+            if place != NONE:
+                slot = parts[place >> BITS][place & LAST] & last
+                while slots[slot] != NONE:
+                    slot = (slot + 1) & last
+                slots[slot] = place
+        return slots

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterable, Iterator, Sequence
 
 from sdstop.core.evidence import Evidence
-from sdstop.core.hash_places import NONE, HashPlaces
+from sdstop.core.hash_places import BITS, LAST, NONE, HashPlaces
 from sdstop.core.sheaf import Buffer, Sheaf
 
-_OWN = -1
-"""Instead of the number of a buffer: the piece has changed since it was in one, and stays an object."""
 _FEWEST = 4
-"""Pieces of a buffer for each valid one, above which the valid ones become objects."""
+"""Pieces of a buffer for each valid one, above which the valid ones are objects."""
 LENT = 16
 """Buffers whose pieces are kept at once."""
 KEPT = 2
@@ -22,8 +19,6 @@ _MOST_ASKED = 4096
 again, as when a device is added."""
 _PASSES = 4
 """How many times all buffers may be unpacked for a frame; then whatever is asked for is kept until it ends."""
-_MOST_GONE = 4096
-"""Keys that are gone, beyond the number of those that are there, after which the table of places is rebuilt."""
 
 
 class Known:
@@ -36,18 +31,18 @@ class Known:
     """
 
     __slots__ = (
-        "_asked", "_buffers", "_is_loose", "_lent", "_lent_before", "_lent_since", "_live", "_own", "_table",
-        "_unpacked",
+        "_asked", "_buffers", "_held", "_is_loose", "_lent", "_lent_before", "_lent_since", "_own", "_unpacked",
+        "places",
     )  # fmt: skip
 
-    def __init__(self, pieces: Iterable[Evidence] = ()) -> None:
-        """Start with pieces as objects."""
+    def __init__(self, pieces: Iterable[Evidence] = (), places: HashPlaces | None = None) -> None:
+        """Start with pieces as objects; states of the same node share `places`."""
         self._own: dict[str, Evidence] = {piece.key: piece for piece in pieces}
-        self._table = HashPlaces(), array("i")
-        """Number of the buffer of a piece that is or was in one, by place of its key's hash; or _OWN."""
-        self._buffers: list[Buffer | None] = []
-        self._live: list[int] = []
-        """How many pieces of a buffer are valid."""
+        self.places = HashPlaces() if places is None else places
+        self._buffers: dict[int, Buffer] = {}
+        """Buffers with valid pieces, by number."""
+        self._held: dict[int, int] = {}
+        """Bits of the valid pieces of a buffer."""
         self._is_loose = False
         """Whether the table of objects has room of those that moved."""
         self._lent: dict[int, dict[str, Evidence]] = {}
@@ -60,7 +55,7 @@ class Known:
         """How many times a buffer was unpacked for a frame."""
 
     def __len__(self) -> int:
-        return len(self._own) + sum(self._live)
+        return len(self._own) + sum(map(int.bit_count, tuple(self._held.values())))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.keys())
@@ -83,7 +78,7 @@ class Known:
         piece = self._own.get(key)
         if piece is None and self._buffers:
             number = self._number(hash(key))
-            if number != _OWN:
+            if number != NONE:
                 if len(self._asked) < _MOST_ASKED:
                     self._asked.add(key)
                 piece = self._pieces(number).get(key)
@@ -118,24 +113,16 @@ class Known:
 
     def adopt(self, buffer: Buffer, pieces: Sequence[Evidence]) -> None:
         """Hold those pieces in a buffer that are still valid and did not change before when they were in one."""
-        number, live = len(self._buffers), 0
-        places, where = self._table
-        self._buffers.append(buffer)
-        self._live.append(0)
-        for piece in pieces:
-            key = piece.key
-            if self._own.get(key) is not piece:
-                continue
-            hashed = hash(key)
-            if places.find(hashed) != NONE:  # it is restless, or has the hash of another key
-                continue
-            where.append(number)
-            places.add(hashed)
-            del self._own[key]  # only now: another thread may ask for it
-            live += 1
-        self._live[number] = live
-        if not live:
-            self._buffers[number] = None
+        hashes, places, own, held = buffer.hashes, self.places, self._own, 0
+        moving = [at for at, piece in enumerate(pieces) if own.get(piece.key) is piece and places.is_free(hashes, at)]
+        if not moving or len(moving) * _FEWEST < len(buffer):
+            return
+        number = places.number(hashes)
+        self._buffers[number] = buffer
+        for at in moving:
+            if places.claim(number, at):  # else it has the hash of a piece before it
+                self._held[number] = held = held | 1 << at
+                del own[pieces[at].key]  # only now: another thread may ask for it
         self._is_loose = True
 
     def let_go(self) -> None:
@@ -151,32 +138,19 @@ class Known:
         for key in sorted(where, key=where.__getitem__):
             if where[key] in self._lent_before and (piece := self.get(key)) is not None:
                 self[key] = piece
-        for number, buffer in enumerate(self._buffers):
-            if buffer is not None and self._live[number] * _FEWEST < len(buffer):
+        for number, buffer in tuple(self._buffers.items()):
+            if self._held[number].bit_count() * _FEWEST < len(buffer):
                 self._give_up(number)
         self._asked.clear()
         self._lent_before, self._lent_since, self._lent, self._unpacked = frozenset(self._lent_since), set(), {}, 0
         if self._is_loose:  # a dict does not become smaller
             self._own, self._is_loose = {**self._own}, False
-        if len(self._table[0]) > 2 * len(self) + _MOST_GONE:
-            self._table = self._of_present()
-
-    def _of_present(self) -> tuple[HashPlaces, array[int]]:
-        """Return the table without keys that are gone, which would grow for years."""
-        places, where = HashPlaces(), array("i")
-        own = set(map(hash, self._own))
-        for hashed, number in zip(self._table[0], self._table[1], strict=True):
-            if number != _OWN or hashed in own:
-                where.append(number)
-                places.add(hashed)
-        return places, where
 
     def values(self) -> Iterator[Evidence]:
         """Yield all pieces; those in buffers are made and not kept."""
         yield from tuple(self._own.values())
-        for number, buffer in enumerate(tuple(self._buffers)):
-            if buffer is not None:
-                yield from (piece for piece in buffer.pieces() if self._holds(number, piece.key))
+        for number, buffer in tuple(self._buffers.items()):
+            yield from (piece for piece in buffer.pieces() if self._holds(number, piece.key))
 
     def items(self) -> Iterator[tuple[str, Evidence]]:
         """Yield all keys and pieces."""
@@ -184,15 +158,14 @@ class Known:
 
     def copy(self) -> Known:
         """Return a copy that is unaffected by changes."""
-        made = Known()
-        made._own, made._table = self._own.copy(), (self._table[0].copy(), self._table[1][:])
-        made._buffers, made._live = self._buffers.copy(), self._live.copy()
+        made = Known(places=self.places)
+        made._own, made._buffers, made._held = self._own.copy(), self._buffers.copy(), self._held.copy()
         return made
 
     def _number(self, hashed: int) -> int:
-        places, where = self._table
-        place = places.find(hashed)
-        return _OWN if place == NONE else where[place]
+        """Return the number of the buffer that holds a valid piece, NONE if there is none."""
+        place = self.places.find(hashed)
+        return place >> BITS if place != NONE and self._held.get(place >> BITS, 0) >> (place & LAST) & 1 else NONE
 
     def _holds(self, number: int, key: str) -> bool:
         return key not in self._own and self._number(hash(key)) == number
@@ -202,7 +175,7 @@ class Known:
         lent = self._lent
         pieces = lent.get(number)
         if pieces is None:
-            buffer = self._buffers[number]
+            buffer = self._buffers.get(number)
             pieces = {} if buffer is None else {piece.key: piece for piece in buffer.pieces()}
             self._lent_since.add(number)
             self._unpacked += 1
@@ -218,17 +191,14 @@ class Known:
 
     def _take_out(self, hashed: int, key: str) -> None:
         """Note that a piece is not in a buffer any more."""
-        places, where = self._table
-        place = places.find(hashed)
-        if place == NONE or (number := where[place]) == _OWN or key not in self._pieces(number):
+        number = self._number(hashed)
+        if number == NONE or key not in self._pieces(number):
             return
-        where[place] = _OWN
-        self._live[number] -= 1
-        if not self._live[number]:
-            self._buffers[number] = None
+        self._held[number] ^= 1 << (self.places.find(hashed) & LAST)
+        if not self._held[number]:
+            del self._held[number], self._buffers[number]
 
     def _give_up(self, number: int) -> None:
         for key, piece in self._pieces(number).items():
             if self._holds(number, key):
                 self[key] = piece
-        self._buffers[number] = None

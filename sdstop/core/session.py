@@ -139,7 +139,7 @@ class Session:
         young = YOUNG + ceil(self.pace)  # rules read all rows of the samples since they judged last
         replay = self.new_replay()
         if self.timeline.seconds is not None:
-            replay.host.state = Known()
+            replay.host.state = Known(places=self.timeline.base.places)
         return replay, History(self._providers, KEEP + self.at_hand, large=self._large, young=young)
 
     def new_replay(self) -> Replay:

@@ -14,8 +14,9 @@ from itertools import chain
 from typing import overload
 
 from sdstop.core.evidence import Evidence, Outcome
+from sdstop.core.hash_places import LAST
 
-TOGETHER = 512
+TOGETHER = LAST + 1
 """Most pieces in a buffer: asking for one makes all of them, in a millisecond."""
 _LEVEL = 1
 """Of zlib: the fastest."""
@@ -27,26 +28,27 @@ _FIELDS = ("key", "data", "detail", "taken", "monotonic", "duration", "stderr", 
 class Buffer:
     """Up to TOGETHER pieces of evidence. Every field is kept exactly, times to the last bit."""
 
-    __slots__ = ("_hashes", "_packed")
+    __slots__ = ("_packed", "hashes")
 
     def __init__(self, pieces: Sequence[Evidence]) -> None:
         """Pack pieces."""
         columns = [[getattr(piece, name) for piece in pieces] for name in _FIELDS]
         outcomes = bytes([_NUMBERS[piece.outcome] for piece in pieces])
-        self._hashes = array("q", [hash(piece.key) for piece in pieces])
+        self.hashes = array("q", [hash(piece.key) for piece in pieces])
+        """Hashes of the keys in order."""
         self._packed = zlib.compress(marshal.dumps((outcomes, *columns)), _LEVEL)
 
     def __len__(self) -> int:
-        return len(self._hashes)
+        return len(self.hashes)
 
     @property
     def size(self) -> int:
         """Number of bytes."""
-        return len(self._packed) + 8 * len(self._hashes)
+        return len(self._packed) + 8 * len(self.hashes)
 
     def may_have(self, hashes: frozenset[int]) -> bool:
         """Return whether it may have one of the keys with these hashes."""
-        return not hashes.isdisjoint(self._hashes)
+        return not hashes.isdisjoint(self.hashes)
 
     def pieces(self) -> Iterator[Evidence]:
         """Yield the pieces in order."""

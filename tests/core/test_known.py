@@ -1,6 +1,7 @@
 """Known evidence: a table that looks like a dict, whatever has moved to buffers."""
 
 import random
+from collections.abc import Sequence
 
 import pytest
 
@@ -31,7 +32,6 @@ def same(known: Known, model: dict[str, Evidence], asked: list[str]) -> bool:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_it_is_a_dict_whatever_moves(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(known_module, "_MOST_GONE", -1500 * (seed % 2))  # the table is made anew at nearly each settle
     monkeypatch.setattr(known_module, "LENT", 2 + seed % 3)
     monkeypatch.setattr(known_module, "_PASSES", 1 + seed % 5)
     monkeypatch.setattr(known_module, "_MOST_ASKED", 20 if seed % 3 else 4096)
@@ -41,6 +41,7 @@ def test_it_is_a_dict_whatever_moves(seed: int, monkeypatch: pytest.MonkeyPatch)
     asked = [f"/sys/{name}" for name in (*names[::40], "not/there")]
     known, model, number = Known(), dict[str, Evidence](), 0
     copies: list[tuple[Known, dict[str, Evidence]]] = []
+    late, late_model, waiting = Known(places=known.places), dict[str, Evidence](), list[Sequence[Evidence]]()
     for _ in range(25):
         some = [piece(name, number := number + 1) for name in dice.sample(names, dice.choice((3, 40, 700)))]
         step = dice.randrange(7)
@@ -53,8 +54,14 @@ def test_it_is_a_dict_whatever_moves(seed: int, monkeypatch: pytest.MonkeyPatch)
             for each in some[:9]:
                 assert known.pop(each.key) == model.pop(each.key)
                 assert known.pop(each.key) is None
+        waiting.append(some)
         if step in {2, 3}:
-            moved(known, [each for each in some if dice.random() < 0.9])
+            chosen = {at: each for at, each in enumerate(some) if dice.random() < 0.9}
+            parts = list(bound(list(chosen.values())))
+            for part in parts:
+                known.adopt(*part)
+            loose = [(at, each) for at, each in enumerate(some) if at not in chosen]
+            waiting[-1] = Sheaf([buffer for buffer, _ in parts], loose)
         if step == 4:
             known.settle()
         if step == 5:
@@ -62,6 +69,12 @@ def test_it_is_a_dict_whatever_moves(seed: int, monkeypatch: pytest.MonkeyPatch)
         if step == 6:
             known.let_go()
         assert same(known, model, asked)
+        if len(waiting) > 3:  # the state at the start of a timeline follows, and shares the places
+            late.update(waiting[0])
+            late_model.update({each.key: each for each in waiting.pop(0)})
+            assert same(late, late_model, asked)
+            if dice.random() < 0.2:
+                late.settle()
     assert all(same(*each, asked) for each in copies)
 
 
@@ -188,14 +201,29 @@ def test_keys_of_equal_hashes_are_told_apart(monkeypatch: pytest.MonkeyPatch) ->
     assert len(known) == 3
 
 
-def test_keys_that_are_gone_take_no_memory_for_ever() -> None:
-    known = Known(piece(f"stays/{number}") for number in range(100))
-    for time in range(60):
-        some = [piece(f"disk-{time}/{number}") for number in range(1000)]
+def test_states_of_a_node_share_places() -> None:
+    pieces = [piece(f"n{number}") for number in range(1000)]
+    now = Known(pieces)
+    then = Known(pieces, places=now.places)
+    changed = piece("n7", 1)
+    for buffer, some in bound(pieces):
+        now.adopt(buffer, some)
+        now[changed.key] = changed
+        then.adopt(buffer, some)
+    assert now.places is then.places
+    assert (len(now._own), len(then._own)) == (1, 0)
+    assert dict(then.items()) == {each.key: each for each in pieces}
+    assert dict(now.items()) == {each.key: each for each in (*pieces[:7], changed, *pieces[8:])}
+    then.pop(pieces[0].key)
+    assert (now.get(pieces[0].key), then.get(pieces[0].key)) == (pieces[0], None)
+
+
+def test_a_buffer_of_pieces_that_change_again_and_again_is_not_kept() -> None:
+    first = [piece(f"n{number}") for number in range(300)]
+    known = Known(first)
+    moved(known, first)
+    for time in range(1, 20):
+        some = [piece(f"n{number}", time) for number in range(300)] + [piece(f"once/{time}")]
         known.update(some)
         moved(known, some)
-        for each in some:
-            known.pop(each.key)
-        known.settle()
-        assert len(known) == 100
-    assert len(known._table[0]) < 6000
+    assert (len(known._buffers), len(known.places), len(known.places._parts)) == (0, 300, 1)
