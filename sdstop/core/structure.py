@@ -258,10 +258,11 @@ class _Assembly:
             place = things[number]
             if first[place] is None:
                 first[place] = devices[place] or self.text[number]
-        kinds = [_NO_KINDS] * count
+        kinds, same = [_NO_KINDS] * count, dict[frozenset[ThingKind], frozenset[ThingKind]]()
         for kind in sorted(self.kinds):
             for place in {things[number] for number in self.kinds[kind] if number >= 0}:
-                kinds[place] |= {kind}
+                found = kinds[place] | {kind}
+                kinds[place] = same.setdefault(found, found)
         order = sorted(range(len(self.text)), key=lambda each: (things[each], each not in self.primary))
         named = {
             family: {role: each.of(things) for role, each in roles.items()} for family, roles in self.firsts.items()
