@@ -146,12 +146,12 @@ def depth(device: BlockDevice) -> float:
     return max(QUEUE, float(device.queue_depth or DEPTH))
 
 
-def full(moment: Moment[DiskActivity], busy: float) -> frozenset[str]:
+def full(moment: Moment[DiskActivity], busy: float) -> Sequence[str]:
     """Return the devices that were busy all through a sample, cached because ten windows use it."""
-    known: tuple[float, frozenset[str]] | None = moment.memo.get("saturated")
-    if known is None or known[0] != busy:
+    known = moment.brief("saturated")
+    if busy not in known:
         figures = (values_of(moment.rows, name) for name in ("device", "busy", "completed_per_second"))
         rows = zip(*figures, strict=True)
-        full = [name for name, share, done in rows if share is not None and share >= busy and done]
-        known = moment.memo["saturated"] = busy, frozenset(full)
-    return known[1]
+        known[busy] = tuple([name for name, share, done in rows if share is not None and share >= busy and done])
+    devices: Sequence[str] = known[busy]
+    return devices

@@ -71,12 +71,13 @@ def silent_member(layout: GroupColumns, moments: Sequence[Moment[DiskActivity]])
 
 def _silent(moment: Moment[DiskActivity]) -> frozenset[Hashable]:
     """Return the devices with outstanding requests that completed none in a sample, kept with it: all groups ask."""
-    known: frozenset[Hashable] | None = moment.memo.get("silent")
-    if known is None:
+    known = moment.brief("silent")
+    if () not in known:
         rows = cast("Rows", moment.rows)
         figures = zip(rows, values_of(rows, "in_flight"), values_of(rows, "completed_per_second"), strict=True)
-        known = moment.memo["silent"] = frozenset([name for name, waiting, done in figures if waiting and not done])
-    return known
+        known[()] = frozenset([name for name, waiting, done in figures if waiting and not done])
+    silent: frozenset[Hashable] = known[()]
+    return silent
 
 
 NO_ROW = "has no row in /proc/diskstats"

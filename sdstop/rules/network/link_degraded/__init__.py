@@ -168,13 +168,16 @@ def _counted(window: Window, row: Interface, slave: BondSlave | None) -> bool:
 def _counting(window: Window) -> AbstractSet[Hashable]:
     """Return the interfaces whose carrier changes are known in any sample; of each sample they are kept with it."""
     found: set[Hashable] = set()
+    last: frozenset[Hashable] = frozenset()
     for moment in window.moments(Interface):
         known: frozenset[Hashable] | None = moment.memo.get("carrier changes")
         if known is None:
             rows = cast("Rows", moment.rows)
             numbers = zip(rows, values_of(rows, "carrier_changes"), strict=True)
-            known = moment.memo["carrier changes"] = frozenset([name for name, times in numbers if times is not None])
+            made = frozenset([name for name, times in numbers if times is not None])
+            known = moment.memo["carrier changes"] = last if made == last else made
         found |= known
+        last = known
     return found
 
 
