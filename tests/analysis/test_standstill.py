@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 
 import pytest
 
@@ -13,12 +12,11 @@ from sdstop.core.evidence import Origin
 from sdstop.core.session import Session
 from sdstop.readings.disk import DiskActivity
 from tests.nodes import peers
-from tests.nodes.frames import Files
 from tests.nodes.peers import DISKS
 from tests.rules.stripes import Load, frames
 
 
-def without(shown: Sequence[tuple[float, Files]], device: str) -> list[tuple[float, Files]]:
+def without(shown: list[tuple[float, dict[str, str]]], device: str) -> list[tuple[float, dict[str, str]]]:
     """Return the files of a node from which a disk is gone for half a minute."""
     return [
         (at, {path: "".join(line for line in str(text).splitlines(keepends=True) if f" {device} " not in line)
@@ -37,7 +35,7 @@ def test_a_moving_window_gives_the_same_as_one_that_is_seen_for_the_first_time(s
         answers = chance.random() > 0.6 * busy[device] and second
         return Load(20, 20, 300.0, in_flight=chance.choice((0, 3, 8))) if answers else Load(0, 0, in_flight=8)
 
-    shown: Sequence[tuple[float, Files]] = peers.shown(peers.disks(DISKS), DISKS, load, seconds=100)
+    shown = peers.shown(peers.disks(DISKS), DISKS, load, seconds=100)
     if gone is not None:
         shown = without(shown, gone)
     session = Session(Origin("n"), peers.COLLECTORS, ())
