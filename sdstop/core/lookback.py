@@ -153,6 +153,7 @@ class Lookback:
         """Drop all states and replayed frames. The thread that asks for states calls it."""
         self._last, self._foreseen = None, None
         self._ahead.clear()
+        self._timeline.release()
 
     # -- windows ----------------------------------------------------------------------------------------------
 

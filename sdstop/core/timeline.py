@@ -196,6 +196,10 @@ class Timeline:
         """Return a frame as `frame` does, for a step: its neighbors may never be asked for."""
         return self.frame(index)
 
+    def release(self) -> None:
+        """Drop unpacked versions of older frames: 50 of the counters of 1000 disks take 5 MB."""
+        self._read = {}
+
     def moved(self, number: int, index: int) -> Moved | None:
         """Return the way from the frame with a number to frame `index` and the one before it.
 

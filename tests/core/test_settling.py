@@ -130,6 +130,8 @@ def test_earlier_states_of_a_live_node_are_made_of_the_newest_one(
         if index == 20:
             assert near._last is not None
             assert isinstance(near._last.replay.host.state, Known)
+    assert session.timeline._read
     near.release()
     assert near._last is None
+    assert not session.timeline._read
     assert not near._ahead
