@@ -296,8 +296,8 @@ class Replay:
                 columns[family] = Columns.of(family, rows, self._like(collector, family))
         if isinstance(self.host.state, Known):  # that of a live node, which keeps 90 s of runs
             before = self._runs.get(collector.name)
-            for family, rows in tables.items():
-                share(rows, {} if before is None else before.tables.get(family, {}))
+            known = {} if before is None else before.tables
+            return {**{family: share(rows, known.get(family, {})) for family, rows in tables.items()}, **columns}
         return {**tables, **columns}
 
     def _like(self, collector: Collector, family: type[Reading]) -> Columns | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import operator
 from collections.abc import Hashable, MutableMapping
 from typing import Any
 
@@ -16,13 +17,14 @@ _MANY = 64
 """Rows of a table from which equal values of new rows are one object."""
 
 
-def share(rows: MutableMapping[Hashable, Reading], before: Rows) -> None:
-    """Replace rows by those with the same key in a table of the run before, if they are exactly equal.
+def share(rows: MutableMapping[Hashable, Reading], before: Rows) -> Rows:
+    """Replace rows by those with the same key in a table of the run before, if they are exactly equal; return a table.
 
-    Of the others, equal texts and integers become one object: a thousand disks have the same driver and block size.
+    If all are, in the same order, it is the table of the run before. Of the others, equal texts and integers become
+    one object: a thousand disks have the same driver and block size.
     """
     if isinstance(before, Columns):
-        return
+        return rows
     same: dict[str | int, str | int] | None = {} if len(rows) >= _MANY else None
     for key, row in rows.items():
         known = before.get(key)
@@ -34,6 +36,8 @@ def share(rows: MutableMapping[Hashable, Reading], before: Rows) -> None:
                 continue
         if same is not None:
             _share_values(row, same)
+    is_same = len(rows) == len(before) and all(map(operator.is_, rows.values(), before.values()))
+    return before if is_same else rows
 
 
 def _share_values(row: Reading, same: dict[str | int, str | int]) -> None:

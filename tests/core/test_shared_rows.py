@@ -70,3 +70,11 @@ def test_equal_values_of_other_types_stay() -> None:
     share(rows, {})
     values = [(each.value, each.more) for each in rows.values() if isinstance(each, Row)]
     assert [(type(a), repr(b)) for a, b in values[:3]] == [(int, "None"), (bool, "True"), (float, "-0.0")]
+
+
+def test_a_table_of_the_same_rows_in_the_same_order_is_the_one_of_the_run_before() -> None:
+    before: dict[Hashable, Reading] = {name: Row(name, 1) for name in "abc"}
+    assert share({name: Row(name, 1) for name in "abc"}, before) is before
+    for names, value in (("abc", 2), ("acb", 1), ("ab", 1), ("abcd", 1)):
+        rows: dict[Hashable, Reading] = {name: Row(name, value) for name in names}
+        assert share(rows, before) is rows
