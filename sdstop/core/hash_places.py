@@ -12,6 +12,8 @@ BITS = 9
 """Of a place, those of the key's index in its buffer; the others are the number of the buffer."""
 LAST = (1 << BITS) - 1
 """Highest index in a buffer."""
+FLAT = 31
+"""Bits with which one array has all keys."""
 
 
 class HashPlaces:
@@ -20,10 +22,11 @@ class HashPlaces:
     Several states of a node can share it. Claiming is not safe beside claiming; finding from several threads is.
     """
 
-    __slots__ = ("_count", "_parts", "_slots")
+    __slots__ = ("_bits", "_count", "_parts", "_slots")
 
-    def __init__(self) -> None:
-        """Start without a key."""
+    def __init__(self, bits: int = BITS) -> None:
+        """Start without a key. Without buffers (FLAT) a place is an index: small arrays would keep a heap in pieces."""
+        self._bits = bits
         self._slots = array("i", [NONE]) * _FEWEST_SLOTS
         """Place of a key, at the first free slot from that of its hash."""
         self._parts: list[array[int]] = []
@@ -35,10 +38,10 @@ class HashPlaces:
 
     def find(self, key: int) -> int:
         """Return the place of a key, NONE if nothing claimed it."""
-        slots, parts = self._slots, self._parts
-        last = len(slots) - 1
+        slots, parts, bits = self._slots, self._parts, self._bits
+        last, within = len(slots) - 1, (1 << bits) - 1
         slot = key & last
-        while (place := slots[slot]) != NONE and parts[place >> BITS][place & LAST] != key:
+        while (place := slots[slot]) != NONE and parts[place >> bits][place & within] != key:
             slot = (slot + 1) & last
         return place
 
@@ -59,30 +62,31 @@ class HashPlaces:
         """Give the key at an index of a buffer its place there; return False if the key has another place."""
         if (self._count + 1) * 4 > len(self._slots) * 3:
             self._slots = self._widened()
-        slots, parts = self._slots, self._parts
-        key, last = parts[number][index], len(slots) - 1
+        slots, parts, bits = self._slots, self._parts, self._bits
+        last, within, here = len(slots) - 1, (1 << bits) - 1, number << bits | index
+        key = parts[number][index]
         slot = key & last
         while (place := slots[slot]) != NONE:
-            if parts[place >> BITS][place & LAST] == key:
-                return place == number << BITS | index
+            if parts[place >> bits][place & within] == key:
+                return place == here
             slot = (slot + 1) & last
-        slots[slot] = number << BITS | index
+        slots[slot] = here
         self._count += 1
         return True
 
     def add(self, key: int) -> None:
-        """Add a key that has no place to buffers of its own: the places are 0, 1, and so on."""
-        if not self._parts or len(self._parts[-1]) > LAST:
+        """Add a key that has no place to the array of a FLAT table: the places are 0, 1, and so on."""
+        if not self._parts:
             self._parts.append(array("q"))
-        self._parts[-1].append(key)
-        self.claim(len(self._parts) - 1, len(self._parts[-1]) - 1)
+        self._parts[0].append(key)
+        self.claim(0, len(self._parts[0]) - 1)
 
     def _widened(self) -> array[int]:
-        slots, parts = array("i", [NONE]) * (2 * len(self._slots)), self._parts
-        last = len(slots) - 1
+        slots, parts, bits = array("i", [NONE]) * (2 * len(self._slots)), self._parts, self._bits
+        last, within = len(slots) - 1, (1 << bits) - 1
         for place in self._slots:
             if place != NONE:
-                slot = parts[place >> BITS][place & LAST] & last
+                slot = parts[place >> bits][place & within] & last
                 while slots[slot] != NONE:
                     slot = (slot + 1) & last
                 slots[slot] = place

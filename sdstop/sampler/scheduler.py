@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from sdstop.core.collector import Collector
 from sdstop.core.evidence import Evidence, Outcome, RunMark
-from sdstop.core.hash_places import NONE, HashPlaces
+from sdstop.core.hash_places import FLAT, NONE, HashPlaces
 from sdstop.core.host import Host
 from sdstop.core.parcel import Parcel, Parcels, parcels_of
 from sdstop.core.recording import Listed
@@ -36,7 +36,7 @@ class ChangeFilter:
 
     def __init__(self) -> None:
         """Start with nothing sent."""
-        self._places = HashPlaces()
+        self._places = HashPlaces(FLAT)
         self._said = array("q")
         self._read = array("d")
         self._lock = threading.Lock()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from array import array
 
-from sdstop.core.hash_places import BITS, LAST, NONE, HashPlaces
+from sdstop.core.hash_places import BITS, FLAT, LAST, NONE, HashPlaces
 
 
 def claimed(places: HashPlaces, part: array[int]) -> list[bool]:
@@ -56,7 +56,7 @@ def test_of_two_keys_with_one_hash_the_first_has_the_place() -> None:
 def test_keys_without_buffers_have_places_in_the_order_of_adding() -> None:
     dice = random.Random(1)
     keys = list(dict.fromkeys(dice.randrange(-(1 << 63), 1 << 63) for _ in range(5000)))
-    places = HashPlaces()
+    places = HashPlaces(FLAT)
     for key in keys:
         assert places.find(key) == NONE
         places.add(key)
