@@ -133,6 +133,11 @@ class Columns(Mapping[Hashable, Reading]):
             known[keys] = whole
         return known[keys]
 
+    def picked(self, keys: tuple[Hashable, ...], names: Sequence[str]) -> Sequence[Sequence[Any]] | None:
+        """Return fields of these rows, field by field; None if there is not a row for each key."""
+        pick = self.pick(keys)
+        return None if pick is None else [pick(self.column(name)) for name in names]
+
     def beside(self, other: Columns) -> Sequence[int | None]:
         """Return the place here of each row of another table, None for rows that are not here."""
         if other.index is self.index:

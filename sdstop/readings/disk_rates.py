@@ -30,7 +30,8 @@ class DiskRates(Columns):
     """Activity of the devices in two samples that is known; see the module."""
 
     __slots__ = (
-        "_after", "_aged", "_before", "_every", "_kept", "_made", "_odd", "_seconds", "_settled", "_steps", "_untimed",
+        "_after", "_aged", "_before", "_every", "_kept", "_made", "_odd", "_seconds", "_settled", "_sorted", "_steps",
+        "_untimed",
     )  # fmt: skip
 
     def __init__(self, before: Columns, after: Columns, seconds: float) -> None:
@@ -43,7 +44,7 @@ class DiskRates(Columns):
         self._made: dict[Hashable, DiskActivity | None] = {}
         self._every: Sequence[DiskActivity] | None = None
         self._steps: _Steps | None = None
-        self._settled = self._aged = False
+        self._settled = self._aged = self._sorted = False
 
     def __getattr__(self, name: str) -> Any:
         """Find out which rows there are, and which are not plain, when that is first asked. Raises AttributeError."""
@@ -63,6 +64,7 @@ class DiskRates(Columns):
             self._kept = kept
             index = Places(zip(compress(index, kept), count()))
         self.index = index
+        self._sorted = True
         return getattr(self, name)
 
     @property
@@ -112,6 +114,25 @@ class DiskRates(Columns):
         if self._aged and len(keys) * len(names) < _MANY and self._every is None:
             return fields_of([self.get(key) for key in keys], names)
         return super().at(keys, names)
+
+    def picked(self, keys: tuple[Hashable, ...], names: Sequence[str]) -> Sequence[Sequence[Any]] | None:
+        """Return fields of these rows, field by field; of an old sample no column is kept for it."""
+        if not self._aged:
+            return super().picked(keys, names)
+        if len(keys) >= _MANY:
+            return self.young().picked(keys, names)
+        if self._are_plain(keys):
+            steps = _Steps(self._before, self._after, self._seconds, keys)
+            return [_COLUMNS[name](steps) for name in names]
+        rows = [self.get(key) for key in keys]
+        return None if any(row is None for row in rows) else fields_of(rows, names)
+
+    def _are_plain(self, keys: Sequence[Hashable]) -> bool:
+        """Return whether the rows with these keys are there and known to be plain."""
+        if not self._sorted or self._kept is not None:
+            return False
+        places = set(map(self.index.get, keys))
+        return None not in places and places.isdisjoint(self._odd) and places.isdisjoint(self._untimed)
 
     def __getitem__(self, key: Hashable) -> Reading:
         row: Reading | None = self.get(key)
@@ -168,6 +189,14 @@ class DiskRates(Columns):
         self._settled = self._aged = True
         self._made, self._columns, self._steps, self._every = {}, {}, None, None
 
+    def aged(self) -> Columns:
+        """Return the same rows in a table that keeps no results."""
+        found = DiskRates(self._before, self._after, self._seconds)
+        found.index, found._kept, found._odd, found._untimed = self.index, self._kept, self._odd, self._untimed
+        found._sorted = True
+        found.age()
+        return found
+
     def young(self) -> Columns:
         """Return the same rows in a table that keeps its results."""
         return DiskRates(self._before, self._after, self._seconds) if self._aged else self
@@ -185,14 +214,16 @@ def _slim(name: str, column: Sequence[Any]) -> Sequence[Any]:
 class _Steps:
     """Differences of the counters of the devices that are in both samples, in the order of the later one."""
 
-    def __init__(self, before: Columns, after: Columns, seconds: float) -> None:
-        """Take the devices; the differences of a counter are worked out when they are first asked."""
+    def __init__(self, before: Columns, after: Columns, seconds: float, of: Sequence[Hashable] | None = None) -> None:
+        """Take the devices, or these `of` them; differences of a counter are worked out when they are first asked."""
         self.seconds = seconds
-        self._before, self._after = before, after
+        self._before, self._after, self._of = before, after, of
         self._old: Sequence[int] | None = None
         self._new: Sequence[int] | None = None
         self.index: Mapping[Hashable, int] = after.index
-        if seconds <= 0:
+        if of is not None:
+            self.index = Places(zip(of, count()))
+        elif seconds <= 0:
             self.index, self._old, self._new = {}, (), ()
         elif before.index is not after.index:
             keys = [key for key in after.index if key in before.index]
@@ -206,11 +237,15 @@ class _Steps:
 
     def old(self, name: str) -> Sequence[Any]:
         """Return a counter of the earlier sample."""
+        if self._of is not None:
+            return self._before.at(self._of, (name,))[0]
         column = self._before.column(name)
         return column if self._old is None else [column[place] for place in self._old]
 
     def new(self, name: str) -> Sequence[Any]:
         """Return a counter of the later sample."""
+        if self._of is not None:
+            return self._after.at(self._of, (name,))[0]
         column = self._after.column(name)
         return column if self._new is None else [column[place] for place in self._new]
 

@@ -38,6 +38,12 @@ def blocks(last: StripeMember, count: int = BLOCKS, peers: Sequence[StripeMember
     return [block(*(even() if peers is None else peers), last)] * count
 
 
+def test_a_member_that_is_slower_than_its_peers_in_few_blocks_only_does_not_lag() -> None:
+    found = blocks(member(7, 2.0))
+    assert lag([block(*even(), member(7)), *found[1:]], rotational=True) is None  # 7 of 8
+    assert lag([block(*even(), member(7)), *found, *found], rotational=True) is not None
+
+
 @pytest.mark.parametrize("rotational", [True, False])
 def test_a_member_that_takes_twice_as_long_lags(rotational: bool) -> None:  # noqa: FBT001
     found = lag(blocks(member(7, 2.0)), rotational=rotational)

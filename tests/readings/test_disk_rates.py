@@ -92,6 +92,34 @@ def test_columns_and_rows_say_what_activity_says(
         assert (made.get(name) is None) is (name not in wanted)
 
 
+@given(
+    samples(),
+    st.sampled_from((1.0, 0.7, 0.0)),
+    st.sampled_from(("new", "old", "read and old", "aged")),
+    st.lists(st.sampled_from("abcdef"), max_size=4).map(tuple),
+)
+def test_rows_that_are_picked_say_what_activity_says(
+    two: tuple[list[Disk], list[Disk]], seconds: float, state: str, keys: tuple[str, ...]
+) -> None:
+    before = table(two[0])
+    made: Columns = DiskRates(before, table(two[1], before), seconds)
+    wanted = told(*two, seconds)
+    if state == "read and old":
+        assert len(made.column("queue")) == len(wanted)
+    if state == "aged":
+        assert isinstance(made, DiskRates)
+        made = made.aged()
+    elif state != "new":
+        made.age()
+    found = made.picked(keys, FIELDS)
+    if not all(key in wanted for key in keys):
+        assert found is None
+        return
+    assert found is not None
+    for field, column in zip(FIELDS, found, strict=True):
+        assert list(map(repr, column)) == [repr(getattr(wanted[key], field)) for key in keys], field
+
+
 def disks(count: int, step: int) -> list[Disk]:
     return [Disk(f"sd{n}", 8, n, *(value + step * (n + 1) for value in range(100, 117))) for n in range(count)]
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import operator
+from array import array
 from collections.abc import Callable, Hashable, Sequence
 from itertools import islice, repeat
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from msgspec import Struct
 
+from sdstop.core.columns import Columns, value_of
+from sdstop.core.model import Rows
 from sdstop.core.rule import Threshold
 from sdstop.core.text import added
 
@@ -101,11 +104,52 @@ class MemberColumns(Struct, frozen=True, gc=False):
         names, queues, busy, reads, writes, read_bytes, write_bytes, read_waits, write_waits = fields[:9]
         return cls(names, queues, busy, reads, writes, read_bytes, write_bytes, read_waits, write_waits, any_waits)
 
+    @classmethod
+    def read(cls, names: tuple[str, ...], rows: Rows) -> MemberColumns | None:
+        """Return the members with these names in rows of DiskActivity, None if one is missing or its queue unknown."""
+        if isinstance(rows, Columns):
+            figures = rows.picked(names, _FIGURES)
+            if figures is None:
+                return None
+        else:
+            found = [row for name in names if (row := rows.get(name)) is not None]
+            if len(found) < len(names):
+                return None
+            figures = [tuple([getattr(row, name) for row in found]) for name in _FIGURES]
+        if None in figures[0] or None in figures[1]:
+            return None
+        any_waits = _any_waits(names, rows, figures[-2], figures[-1]) if None in figures[-2] else None
+        return cls.in_order([names, *map(_slim, figures)], any_waits)
+
     def each(self) -> tuple[StripeMember, ...]:
         """Return the members."""
         any_waits = repeat(None) if self.any_waits is None else self.any_waits
         figures = (self.queues, self.busy, self.reads, self.writes, self.read_bytes, self.write_bytes)
         return tuple(map(StripeMember, self.names, *figures, self.read_waits, self.write_waits, any_waits))
+
+
+_FIGURES = (
+    "queue", "busy", "reads_per_second", "writes_per_second", "read_bytes_per_second", "write_bytes_per_second",
+    "read_wait", "write_wait",
+)  # fmt: skip
+"""Fields of DiskActivity that MemberColumns has, in the order of its fields."""
+
+
+def _slim(figures: Sequence[Any]) -> Sequence[Any]:
+    """Return figures in a third of the memory if all are known."""
+    return figures if None in figures else array("d", figures)
+
+
+def _any_waits(
+    names: Sequence[str], rows: Rows, reads: Sequence[float | None], writes: Sequence[float | None]
+) -> Sequence[float | None] | None:
+    """Return the mean waits of members whose waits of reads and of writes are unknown, None without any."""
+    unknown = [read is None and write is None for read, write in zip(reads, writes, strict=True)]
+    waits = [
+        value_of(rows, name, "wait") if neither and value_of(rows, name, "completed_per_second") else None
+        for name, neither in zip(names, unknown, strict=True)
+    ]
+    return tuple(waits) if any(wait is not None for wait in waits) else None
 
 
 class Second:
@@ -114,10 +158,11 @@ class Second:
     `busy` is the array's own util 0..1; None if the kernel does not count it (md before 5.12). Not `timed`: the source
     does not report busy times, and those of the members are 0. Not `rated`: it reports waits only, and each member
     counts as completing one request of each type with a known wait. `legs` is the number of members of each column.
-    Members are objects only where they are asked for: of a thousand disks, those that may be slow.
+    Members are objects only where they are asked for: of a thousand disks, those that may be slow. A second that is not
+    the newest reads them again from `rows` of DiskActivity when it is asked: few are.
     """
 
-    __slots__ = ("_memo", "busy", "capacities", "legs", "members", "rated", "timed")
+    __slots__ = ("_members", "_memo", "_rows", "_settled", "busy", "capacities", "legs", "names", "rated", "timed")
 
     def __init__(
         self,
@@ -128,9 +173,12 @@ class Second:
         *,
         timed: bool = True,
         rated: bool = True,
+        rows: Columns | None = None,
     ) -> None:
-        """Keep the figures of the members of columns, column by column."""
-        self.members, self.legs, self.capacities = members, legs, capacities
+        """Keep the figures of the members of columns, column by column, and the rows that they were read from."""
+        self._members: MemberColumns | None = members
+        self._rows, self._settled = rows, False
+        self.names, self.legs, self.capacities = members.names, legs, capacities
         self.busy, self.timed, self.rated = busy, timed, rated
         self._memo: dict[Hashable, Any] = {}
 
@@ -142,6 +190,24 @@ class Second:
         members = MemberColumns.of([member for column in columns for member in column.members])
         legs = tuple([len(column.members) for column in columns])
         return cls(members, legs, tuple([column.capacity for column in columns]), busy, timed=timed, rated=rated)
+
+    @property
+    def members(self) -> MemberColumns:
+        """The figures of all members."""
+        members = self._members
+        if members is None:  # the rows had them before
+            members = self._members = cast("MemberColumns", MemberColumns.read(self.names, cast("Columns", self._rows)))
+        return members
+
+    def settle(self) -> bool:
+        """Drop figures that can be read again: there is a newer second. Return whether this is the first call.
+
+        What was read again stays: who asked for it will ask again.
+        """
+        first, self._settled = not self._settled, True
+        if first and self._rows is not None:
+            self._members = None
+        return first
 
     def once(self, key: Hashable, make: Callable[[], V]) -> V:
         """Return the result of `make`, cached because each second is judged in several windows."""
@@ -168,7 +234,7 @@ class Second:
     @property
     def is_plain(self) -> bool:
         """Whether each column has one member."""
-        return len(self.legs) == len(self.members.names)
+        return len(self.legs) == len(self.names)
 
     @property
     def queues(self) -> Sequence[float]:

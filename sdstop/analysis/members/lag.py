@@ -73,12 +73,15 @@ class _Figures(Struct):
 
 def lag(blocks: Sequence[Second], *, rotational: bool) -> Lag | None:
     """Return the member that takes longer than each of its peers, None if there is none, or too little is known."""
-    if len(blocks) < BLOCKS or not all(_is_comparable(block, blocks[0]) for block in blocks):
+    names = blocks[0].names if blocks else ()
+    if len(blocks) < BLOCKS or len(names) <= _PEERS or len(set(names)) < len(names):
         return None
-    names = blocks[0].members.names
-    if len(names) <= _PEERS or len(set(names)) < len(names):
+    if _apart(blocks[-1]) is None:  # nearly all groups, nearly always
         return None
-    if not _may_lag(blocks[-1]):  # nearly all groups, nearly always
+    slower = [_apart(block) for block in blocks]
+    if slower.count(slower[-1]) < _NEARLY_ALL * len(blocks):
+        return None
+    if not all(_is_comparable(block, blocks[0]) for block in blocks):
         return None
     figures = _figures(blocks)
     if figures is None:
@@ -90,21 +93,27 @@ def lag(blocks: Sequence[Second], *, rotational: bool) -> Lag | None:
 
 def _is_comparable(block: Second, first: Second) -> bool:
     whole = block.timed and block.rated and block.members.any_waits is None
-    return whole and block.members.names == first.members.names
+    return whole and block.names == first.names
 
 
-def _may_lag(block: Second) -> bool:
-    members = block.members
-    rates = [reads + writes for reads, writes in zip(members.reads, members.writes, strict=True)]
-    if min(rates) < _REQUESTS:
-        return False
-    services = sorted(busy / rate for busy, rate in zip(members.busy, rates, strict=True))
-    return services[-1] >= _EACH * services[-2] > 0
+def _apart(block: Second) -> int | None:
+    """Return the place of the member whose requests keep it busy longer than each peer's, None without one."""
+
+    def find() -> int | None:
+        members = block.members
+        rates = [reads + writes for reads, writes in zip(members.reads, members.writes, strict=True)]
+        if min(rates) < _REQUESTS:
+            return None
+        services = [busy / rate for busy, rate in zip(members.busy, rates, strict=True)]
+        *_, second, first = sorted(services)
+        return services.index(first) if first >= _EACH * second > 0 else None
+
+    return block.once("apart", find)
 
 
 def _figures(blocks: Sequence[Second]) -> _Figures | None:
     """Return the figures by member, None if a member has too few requests in one of the blocks."""
-    count = len(blocks[0].members.names)
+    count = len(blocks[0].names)
     found = _Figures(*[_lists(count) for _ in _Figures.__struct_fields__])
     for block in blocks:
         for place, member in enumerate(block.members.each()):

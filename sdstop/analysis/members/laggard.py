@@ -86,7 +86,7 @@ def slowest(
     reads = [answered(second, READS, limits.slow_ios, without) for second in seconds]
     fewest = 2 if mirrored else FEWEST
     for rows, others, least in ((writes, reads, fewest), (reads, writes, FEWEST)):
-        for found in _outliers(rows, excess, limits, least):
+        for found in _outliers(seconds, rows, excess, limits, least):
             other = ratios_of(others, found.wait.disk)
             # A member that is slow for one type of request only has a different workload; it is not slow.
             if len(other) >= len(seconds) / 2 and median(other) < limits.equal_ios:
@@ -96,7 +96,7 @@ def slowest(
     whole = _is_whole(seconds)
     if lasting or whole:
         rows = [answered(second, ALL, limits.slow_ios, without) for second in seconds]
-        for found in _outliers(rows, excess, limits, fewest):
+        for found in _outliers(seconds, rows, excess, limits, fewest):
             if found.same_size and found.steady and _is_proven(seconds, found, limits):
                 return found.wait
             compared = whole and found.same_mix and len(rows[-1].names) >= FEWEST
@@ -304,7 +304,9 @@ _TRIED = 3
 """Maximum number of outliers checked, the one with the longest wait first: a hot one may hide a slow one."""
 
 
-def _outliers(rows: Sequence[SecondWaits], excess: float, limits: StripeLimits, fewest: int) -> Iterator[_Candidate]:
+def _outliers(
+    seconds: Sequence[Second], rows: Sequence[SecondWaits], excess: float, limits: StripeLimits, fewest: int
+) -> Iterator[_Candidate]:
     """Yield the outlying members with their waits and their peers' (medians over the seconds), the longest first."""
     least = limits.crowded * len(rows)
     if are_even(rows, min(limits.slow_wait, limits.slow_of_two, limits.slow_of_three), excess):
@@ -316,14 +318,19 @@ def _outliers(rows: Sequence[SecondWaits], excess: float, limits: StripeLimits, 
         return
     order = sorted(waits, key=lambda disk: -waits[disk])
     for disk in order[:_TRIED] if len(waits) > FEWEST else order[:1]:
-        found = _outlier(rows, waits, disk, excess, limits)
+        found = _outlier(seconds, rows, waits, disk, excess, limits)
         if found is None:
             return
         yield found
 
 
 def _outlier(
-    rows: Sequence[SecondWaits], waits: Mapping[str, float], disk: str, excess: float, limits: StripeLimits
+    seconds: Sequence[Second],
+    rows: Sequence[SecondWaits],
+    waits: Mapping[str, float],
+    disk: str,
+    excess: float,
+    limits: StripeLimits,
 ) -> _Candidate | None:
     peers = [other for other in waits if other != disk]
     middle = median(waits[other] for other in peers)
@@ -344,7 +351,7 @@ def _outlier(
 
     def of(name: str, value: Callable[[StripeMember], float]) -> float:
         if not every:
-            every.extend([row.disks() for row in rows])
+            every.extend([row.disks(second) for row, second in zip(rows, seconds, strict=True)])
         return median(value(disks[name]) for disks in every if name in disks)
 
     def others(value: Callable[[StripeMember], float]) -> float:

@@ -88,29 +88,29 @@ UNKNOWN = -math.inf
 class SecondWaits:
     """Waits of the members that completed enough requests of one type in one second; the shortest and the longest.
 
-    `places` are those of the members among all of the second, None if it is all of them; the waits are in the same
+    `places` are those of the members among `everyone` of the second, None if it is all of them; waits are in the same
     order. It is kept with its second, which it must therefore not refer to: it would be garbage that is in a cycle.
     """
 
-    __slots__ = ("_middle", "longest", "members", "names", "places", "requests", "shortest", "waits")
+    __slots__ = ("_middle", "everyone", "longest", "names", "places", "requests", "shortest", "waits")
 
     def __init__(
         self,
         requests: RequestType,
-        members: MemberColumns,
+        everyone: tuple[str, ...],
         places: Sequence[int] | None,
         names: tuple[str, ...],
         waits: Sequence[float],
     ) -> None:
         """Keep names, and waits, which may be those of the second itself."""
-        self.requests, self.members, self.places = requests, members, places
+        self.requests, self.everyone, self.places = requests, everyone, places
         self.names, self.waits = names, waits
         self.shortest, self.longest = min(waits, default=0.0), max(waits, default=0.0)
         self._middle: float | None = None
 
-    def disks(self) -> Mapping[str, StripeMember]:
-        """Return the members by name, made at each call: few groups have an outlier, and they are large."""
-        members = self.members.each()
+    def disks(self, second: Second) -> Mapping[str, StripeMember]:
+        """Return the members of its second by name, made at each call: few groups have an outlier; they are large."""
+        members = second.members.each()
         kept = members if self.places is None else [members[place] for place in self.places]
         return dict(zip(self.names, kept, strict=True))
 
@@ -119,7 +119,7 @@ class SecondWaits:
         """The waits of all members of the second, UNKNOWN for the others."""
         if self.places is None:
             return self.waits
-        found = [UNKNOWN] * len(self.members.names)
+        found = [UNKNOWN] * len(self.everyone)
         for place, wait in zip(self.places, self.waits, strict=True):
             found[place] = wait
         return found
@@ -164,7 +164,7 @@ def _answered(second: Second, requests: RequestType, least: float, without: Abst
     names, rates, waits = members.names, requests.rates(members), requests.waits(members)
     distinct = second.once("distinct", lambda: len(frozenset(names)) == len(names))
     if not without and least > 0 and distinct and min(rates, default=0.0) >= least and None not in waits:
-        return SecondWaits(requests, members, None, names, cast("Sequence[float]", waits))
+        return SecondWaits(requests, names, None, names, cast("Sequence[float]", waits))
     found = {
         name: (place, wait)
         for place, (name, rate, wait) in enumerate(zip(names, rates, waits, strict=True))
@@ -172,7 +172,7 @@ def _answered(second: Second, requests: RequestType, least: float, without: Abst
     }
     kept = tuple(found.values())
     places, known = [place for place, _ in kept], array("d", [wait for _, wait in kept])
-    return SecondWaits(requests, members, places, tuple(found), known)
+    return SecondWaits(requests, names, places, tuple(found), known)
 
 
 def are_even(rows: Sequence[SecondWaits], times: float, excess: float) -> bool:
@@ -210,8 +210,8 @@ def has_outlier(rows: Sequence[SecondWaits], times: float, excess: float, least:
     The median of a member is that of the seconds in which it has a wait, at least `least`. Without names,
     and thus cheap: nearly all groups have no outlier. Of three members and fewer True, which proves nothing.
     """
-    first = rows[0].members.names
-    if any(names is not first and names != first for names in (row.members.names for row in rows)):
+    first = rows[0].everyone
+    if any(names is not first and names != first for names in (row.everyone for row in rows)):
         return True
     medians = []
     for waits in map(sorted, zip(*(row.padded for row in rows), strict=True)):

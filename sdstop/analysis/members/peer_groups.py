@@ -30,6 +30,7 @@ from sdstop.analysis.members.peer_samples import (
     recent,
     seconds_of,
     services_of,
+    settle,
 )
 from sdstop.analysis.members.relapse import relapse
 from sdstop.analysis.members.slow_members import (
@@ -173,7 +174,9 @@ def _judge(window: Window, group: PeerGroup | None, layout: GroupColumns, limits
         return replace(_of_printed(window, judged, seconds[-BLOCKS:], limits, least=FEWEST_IN_BLOCK / coarse),
                        unchecked=unchecked)  # fmt: skip
     judged = _of_pattern(window, judged, seconds, moments, limits, action, coarse=coarse, even=even)
-    return _of_minutes(window, judged, limits, action)
+    judged = _of_minutes(window, judged, limits, action)
+    settle(window, layout)
+    return judged
 
 
 def _by_device(group: PeerGroup) -> dict[str, Thing]:

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import math
 import operator
-from array import array
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
@@ -134,59 +133,33 @@ def forget(window: Window, layout: GroupColumns, kept: int) -> None:
             break
 
 
+def settle(window: Window, layout: GroupColumns) -> None:
+    """Let the group's cached figures from samples before the newest take less memory."""
+    for moment in window.moments(DiskActivity)[-2::-1]:
+        seconds: _Seconds = moment.memo.get(_SECONDS, {})
+        second = seconds.get(layout.key, (layout.columns, None))[1]
+        if second is None or not second.settle():
+            break
+
+
 def _second(layout: GroupColumns, moment: Moment[DiskActivity]) -> tuple[Columns, Second | None]:
     """Return the group's figures in one sample, cached with the sample because ten windows use it."""
     seconds: _Seconds = moment.memo.setdefault(_SECONDS, {})
-    known = seconds[layout.key] = layout.columns, _read(layout, cast("Rows", moment.rows))
+    rows = cast("Rows", moment.rows)
+    known = seconds[layout.key] = layout.columns, _read(layout, rows, rows)
     return known
 
 
-_FIGURES = (
-    "queue", "busy", "reads_per_second", "writes_per_second", "read_bytes_per_second", "write_bytes_per_second",
-    "read_wait", "write_wait",
-)  # fmt: skip
-"""Fields of DiskActivity that MemberColumns has, in the order of its fields."""
-
-
-def _read(layout: GroupColumns, rows: Rows) -> Second | None:
-    names, legs = layout.names, layout.legs
-    if not all(legs):
+def _read(layout: GroupColumns, rows: Rows, kept: Rows) -> Second | None:
+    """Return the group's figures in rows; `kept` are the same rows, for as long as the figures."""
+    members = MemberColumns.read(layout.names, rows) if all(layout.legs) else None
+    if members is None:
         return None
-    if isinstance(rows, ColumnTable):
-        pick = rows.pick(names)
-        if pick is None:
-            return None
-        figures = [pick(rows.column(name)) for name in _FIGURES]
-    else:
-        found = [row for name in names if (row := rows.get(name)) is not None]
-        if len(found) < len(names):
-            return None
-        figures = [tuple([getattr(row, name) for row in found]) for name in _FIGURES]
-    if None in figures[0] or None in figures[1]:
-        return None
-    any_waits = _any_waits(names, rows, figures[-2], figures[-1]) if None in figures[-2] else None
-    members = MemberColumns.in_order([names, *map(_slim, figures)], any_waits)
     busy = value_of(rows, layout.own, "busy") if layout.own is not None else None
     # Before 5.12 md counted requests but not busy time, so a util of 0 with requests means "not counted".
     counted = busy is not None and not (busy == 0 and value_of(rows, layout.own, "completed_per_second"))
-    return Second(members, legs, layout.capacities, busy if counted else None)
-
-
-def _slim(figures: Sequence[Any]) -> Sequence[Any]:
-    """Return figures in a third of the memory if all are known: they are kept as long as windows have their sample."""
-    return figures if None in figures else array("d", figures)
-
-
-def _any_waits(
-    names: Sequence[str], rows: Rows, reads: Sequence[float | None], writes: Sequence[float | None]
-) -> Sequence[float | None] | None:
-    """Return the mean waits of members whose waits of reads and of writes are unknown, None without any."""
-    unknown = [read is None and write is None for read, write in zip(reads, writes, strict=True)]
-    waits = [
-        value_of(rows, name, "wait") if neither and value_of(rows, name, "completed_per_second") else None
-        for name, neither in zip(names, unknown, strict=True)
-    ]
-    return tuple(waits) if any(wait is not None for wait in waits) else None
+    again = kept if isinstance(kept, ColumnTable) else None
+    return Second(members, layout.legs, layout.capacities, busy if counted else None, rows=again)
 
 
 # --- blocks -----------------------------------------------------------------------------------------------
@@ -222,16 +195,20 @@ def _block(window: Window, layout: GroupColumns, before: Moment[Disk], after: Mo
     blocks: dict[Hashable, tuple[Columns, float, Second | None]] = after.memo.setdefault("blocks", {})
     known = blocks.get(layout.key)
     if known is None or known[:2] != (layout.columns, before.started):
-        rates = window.once(("rates", before.started, after.started), lambda: _rates(before, after))
-        known = blocks[layout.key] = layout.columns, before.started, _read(layout, rates)
+        young, kept = window.once(("rates", before.started, after.started), lambda: _rates(before, after))
+        known = blocks[layout.key] = layout.columns, before.started, _read(layout, young, kept)
+        earlier = before.memo.get("blocks", {}).get(layout.key)
+        if earlier is not None and earlier[2] is not None:
+            earlier[2].settle()
     return known[2]
 
 
-def _rates(before: Moment[Disk], after: Moment[Disk]) -> Rows:
-    """Return the activity between two samples."""
+def _rates(before: Moment[Disk], after: Moment[Disk]) -> tuple[Rows, Rows]:
+    """Return the activity between two samples: a table to read all rows of now, and one that keeps no results."""
     tables = [cast("Rows", moment.rows) for moment in (before, after)]
     old, new = (rows if isinstance(rows, ColumnTable) else ColumnTable.of(Disk, rows) for rows in tables)
-    return DiskRates(old, new, after.started - before.started)
+    rates = DiskRates(old, new, after.started - before.started)
+    return rates, rates.aged()
 
 
 # --- service times ----------------------------------------------------------------------------------------

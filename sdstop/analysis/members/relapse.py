@@ -108,7 +108,7 @@ def _of(second: Second, limits: StripeLimits, *, rotational: bool) -> Far:
     if len(row.names) < 2 or row.longest < limits.slow_far * row.middle:
         return _NONE
     waits = dict(zip(row.names, row.waits, strict=True))
-    disks = row.disks()
+    disks = row.disks(second)
     rates = {name: requests_of(member) for name, member in disks.items()}
     services = {name: member.busy / rates[name] for name, member in disks.items()}
     excess = limits.slow_excess if rotational else limits.slow_excess_flash

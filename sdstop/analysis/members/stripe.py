@@ -252,8 +252,12 @@ def _counted(seconds: Sequence[Second]) -> float:
 
 def _busiest(second: Second) -> float | None:
     """Return the busy time of the busiest disk with a long queue, None if there is none."""
-    members = zip(second.members.busy, second.members.queues, strict=True)
-    return second.once("busiest", lambda: max((busy for busy, queue in members if queue >= _DEEP), default=None))
+
+    def found() -> float | None:
+        members = zip(second.members.busy, second.members.queues, strict=True)
+        return max((busy for busy, queue in members if queue >= _DEEP), default=None)
+
+    return second.once("busiest", found)
 
 
 def _load(second: Second, counted: float, parity: int, limits: StripeLimits) -> _Load | None:
@@ -266,7 +270,7 @@ def _measured(second: Second, counted: float, parity: int, limits: StripeLimits)
     queues, ios, times = second.queues, tuple(second.ios), second.busy_times(counted)
     queue, busy = added(queues), added(times)
     columns = len(queues)
-    legs = len(second.members.names) / columns
+    legs = len(second.names) / columns
     reading, writing = _waited(second)
     # With parity a write reads first, so an equal part of the read wait belongs to the write.
     updating = min(1.0, 2 * writing / (reading + writing)) if parity and reading + writing else 0.0
