@@ -202,7 +202,7 @@ class Second:
     def settle(self) -> bool:
         """Drop figures that can be read again: there is a newer second. Return whether this is the first call.
 
-        What was read again stays: who asked for it will ask again.
+        Figures that were read again stay: their reader will ask again in the next windows.
         """
         first, self._settled = not self._settled, True
         if first and self._rows is not None:
