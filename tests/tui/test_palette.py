@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.cells import cell_len
+from rich.cells import cached_cell_len, cell_len, get_character_cell_size
 from rich.style import Style
 
 from sdstop.core.finding import Severity
@@ -27,6 +27,8 @@ from sdstop.tui.widgets.palette import (
     WARN_CHIP,
     WRITE,
     Palette,
+    _drawn,
+    cells_of,
     plain,
     width_of,
 )  # fmt: skip
@@ -216,6 +218,23 @@ def test_drawn_glyphs_have_ascii_forms() -> None:
     palette = Palette(ascii=True)
     assert palette.glyphs("─━│├└▲▶·█▓▒░▀▏") == '-=||`^>.##=."|'
     assert Palette().glyphs("─▲") == "─▲"
+
+
+@given(st.text(st.characters(exclude_categories=("Cc", "Cs")) | st.sampled_from("\u2588\u28ff\u2500 a\u00b7\u2026")))
+def test_widths_are_those_that_rich_counts(shown: str) -> None:
+    assert cells_of(shown) == cell_len(shown)
+
+
+def test_a_graph_is_not_kept_for_its_width() -> None:
+    before = cached_cell_len.cache_info().currsize
+    assert cells_of("".join(map(chr, range(0x2500, 0x25FD))) + "\u28ff" * 50) == 303
+    assert cached_cell_len.cache_info().currsize == before
+
+
+def test_each_drawn_glyph_has_one_cell() -> None:
+    narrow = [chr(code) for code in range(0x20, 0x10000) if _drawn(chr(code))]
+    assert len(narrow) > 500
+    assert {get_character_cell_size(glyph) for glyph in narrow} == {1}
 
 
 def test_what_terminals_join_differently_is_escaped() -> None:

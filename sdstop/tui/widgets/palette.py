@@ -7,6 +7,7 @@ All painted text is either a literal of sdstop or external text that has passed 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
@@ -108,12 +109,12 @@ class Palette(Struct, frozen=True):
 
     def fit(self, text: str, width: int, *, right: bool = False) -> str:
         """Return safe text in exactly `width` cells; longer text is cut and ends with an ellipsis."""
-        size = len(text) if text.isascii() else cell_len(text)
+        size = cells_of(text)
         if size > width:
             if width <= 0:
                 return ""
             text = (chop_cells(text, width - 1)[0] if width > 1 else "") + self.ellipsis
-            size = cell_len(text)
+            size = cells_of(text)
         blank = " " * (width - size)
         return blank + text if right else text + blank
 
@@ -169,10 +170,10 @@ class Palette(Struct, frozen=True):
     def rule(self, title: str, note: str, width: int, *, lit: bool = False) -> Line:
         """Return a pane's first line: a rule with its title, and a note at the right."""
         dash = self.dash
-        title = self.fit(title, min(cell_len(title), max(width - 4, 0)))
-        room = width - cell_len(title) - 3
-        note = self.fit(note, min(cell_len(note), room - 4)) if note and room > 12 else ""
-        fill = room - (cell_len(note) + 3 if note else 0)
+        title = self.fit(title, min(cells_of(title), max(width - 4, 0)))
+        room = width - cells_of(title) - 3
+        note = self.fit(note, min(cells_of(note), room - 4)) if note and room > 12 else ""
+        fill = room - (cells_of(note) + 3 if note else 0)
         return (
             Segment(f"{dash} ", STRONG if lit else FRAME),
             Segment(title, STRONG),
@@ -205,7 +206,16 @@ def pairs(line: Iterable[Segment]) -> Iterator[tuple[str, Style]]:
 
 def width_of(line: Iterable[Segment]) -> int:
     """Return the width of a line in cells."""
-    return sum(len(s.text) if s.text.isascii() else cell_len(s.text) for s in line)
+    return sum([cells_of(s.text) for s in line])
+
+
+def cells_of(text: str) -> int:
+    """Return the width of a text in cells. Rich would keep the text, such as each graph of the last second."""
+    return len(text) if text.isascii() or _drawn(text) else cell_len(text)
+
+
+_drawn = re.compile("[\x20-\x7e\xb7\xd7\u2026\u2190-\u2193\u2264\u2500-\u25fc\u2800-\u28ff]*").fullmatch
+"""Glyphs of graphs, bars and rules, each of one cell."""
 
 
 def plain(line: Iterable[Segment]) -> str:
