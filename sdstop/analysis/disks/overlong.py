@@ -114,20 +114,18 @@ def _in_parts(
 
 
 def _waiting(moment: Moment[DiskActivity], least: float) -> Sequence[str]:
-    """Return the devices that are not full and whose requests wait so long, cached because ten windows use it."""
-    known = moment.brief("waiting")
-    if least not in known:
+    """Return the devices that are not full and whose requests wait so long, cached because thirty windows use it."""
+    known: tuple[float, Sequence[str]] | None = moment.memo.get("waiting")
+    if known is None or known[0] != least:
         figures = (values_of(moment.rows, name) for name in ("device", "wait", "completed_per_second", "busy"))
         rows = zip(*figures, strict=True)
-        known[least] = tuple(
-            [
-                name
-                for name, wait, done, busy in rows
-                if wait is not None and wait >= least and done >= FEWEST and busy is not None and busy < BUSY
-            ]
-        )
-    devices: Sequence[str] = known[least]
-    return devices
+        waiting = [
+            name
+            for name, wait, done, busy in rows
+            if wait is not None and wait >= least and done >= FEWEST and busy is not None and busy < BUSY
+        ]
+        known = moment.memo["waiting"] = least, tuple(waiting)
+    return known[1]
 
 
 def _is_disk(window: Window, name: str) -> bool:

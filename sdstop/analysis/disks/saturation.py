@@ -147,11 +147,11 @@ def depth(device: BlockDevice) -> float:
 
 
 def full(moment: Moment[DiskActivity], busy: float) -> Sequence[str]:
-    """Return the devices that were busy all through a sample, cached because ten windows use it."""
-    known = moment.brief("saturated")
-    if busy not in known:
+    """Return the devices that were busy all through a sample, cached because thirty windows use it."""
+    known: tuple[float, Sequence[str]] | None = moment.memo.get("saturated")
+    if known is None or known[0] != busy:
         figures = (values_of(moment.rows, name) for name in ("device", "busy", "completed_per_second"))
         rows = zip(*figures, strict=True)
-        known[busy] = tuple([name for name, share, done in rows if share is not None and share >= busy and done])
-    devices: Sequence[str] = known[busy]
-    return devices
+        full = [name for name, share, done in rows if share is not None and share >= busy and done]
+        known = moment.memo["saturated"] = busy, tuple(full)
+    return known[1]
