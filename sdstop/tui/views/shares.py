@@ -8,6 +8,7 @@ from typing import TypeVar
 from sdstop.collectors.filesystems.readings import NfsMount, NfsRequests
 from sdstop.collectors.filesystems.share_readings import NfsServer, NfsServerPool, SmbShare, waited
 from sdstop.core.format import NONE, number, percent, plural, quantity
+from sdstop.core.finding import Severity
 from sdstop.core.model import Reading
 from sdstop.core.text import added
 from sdstop.tui.facts import FactLink, FactSubject
@@ -26,10 +27,15 @@ R = TypeVar("R", bound=Reading)
 
 def share_rows(scene: Scene) -> list[Row]:
     """Return the rows; none of a node without shares."""
-    return [*_servers(scene), *_nfs(scene), *_smb(scene)]
+    worst = scene.worst()
+    return [*_servers(scene, worst), *_nfs(scene, worst), *_smb(scene, worst)]
 
 
-def _servers(scene: Scene) -> Iterator[Row]:
+_Worst = Mapping[str, Severity]
+"""The worst severity by subject."""
+
+
+def _servers(scene: Scene, worst: _Worst) -> Iterator[Row]:
     for key, row in scene.rows(NfsServer)[0].items():
         pools = _grown(scene, NfsServerPool, "arrived", "queued", "woken")
         calls = _grown(scene, NfsServer, "calls", "refused")
@@ -41,14 +47,15 @@ def _servers(scene: Scene) -> Iterator[Row]:
             arrived = added(max(each[0], each[1]) for each in pools[1])
             lacking = added(waited(*each) for each in pools[1])
             parts.append(f"{percent(lacking / arrived) if arrived else '0'}% of requests found no idle thread")
-        yield _row(scene, "nfs server", row.server, ", ".join(parts), NfsServer, key)
+        yield _row(scene, worst, "nfs server", row.server, ", ".join(parts), NfsServer, key)
 
 
-def _nfs(scene: Scene) -> Iterator[Row]:
-    asked = scene.rows(NfsRequests)[0]
+def _nfs(scene: Scene, worst: _Worst) -> Iterator[Row]:
+    kinds: dict[str, list[Hashable]] = {}
+    for key, asked in scene.rows(NfsRequests)[0].items():
+        kinds.setdefault(asked.point, []).append(key)
     for key, row in scene.rows(NfsMount)[0].items():
-        kinds = [each for each, kind in asked.items() if kind.point == row.point]
-        grown = _grown(scene, NfsRequests, "completed", "execution", keys=kinds)
+        grown = _grown(scene, NfsRequests, "completed", "execution", keys=kinds.get(row.point, ()))
         said = NONE
         if grown is not None:
             seconds, each = grown
@@ -56,10 +63,10 @@ def _nfs(scene: Scene) -> Iterator[Row]:
             said = f"{number(count / seconds)} requests/s"
             said += f", {quantity(took / 1000 / count, 'seconds')} each" if count else ""
         source = f"{row.server or NONE}:{row.export or NONE}"
-        yield _row(scene, "nfs mount", row.point, f"{said}  {scene.palette.word(source, _NAME)}", NfsMount, key)
+        yield _row(scene, worst, "nfs mount", row.point, f"{said}  {scene.palette.word(source, _NAME)}", NfsMount, key)
 
 
-def _smb(scene: Scene) -> Iterator[Row]:
+def _smb(scene: Scene, worst: _Worst) -> Iterator[Row]:
     for key, row in scene.rows(SmbShare)[0].items():
         parts = [f"connection {row.connection}"]
         if row.disconnected:
@@ -68,14 +75,14 @@ def _smb(scene: Scene) -> Iterator[Row]:
             parts.append(f"{plural(row.in_flight, 'request')} in flight")
         if row.reconnects is not None:
             parts.append(plural(row.reconnects, "reconnect"))
-        yield _row(scene, "smb share", row.subject, ", ".join(parts), SmbShare, key)
+        yield _row(scene, worst, "smb share", row.subject, ", ".join(parts), SmbShare, key)
 
 
-def _row(scene: Scene, kind: str, name: str, said: str, family: type[Reading], key: Hashable) -> Row:
+def _row(scene: Scene, worst: _Worst, kind: str, name: str, said: str, family: type[Reading], key: Hashable) -> Row:
     stale = scene.rows(family)[1]
     line = (
         *text((f" {kind:<10} ", FAINT)),
-        *severity_name(scene.palette.word(name, _NAME), scene.worst().get(name), scene.palette, stale=stale),
+        *severity_name(scene.palette.word(name, _NAME), worst.get(name), scene.palette, stale=stale),
         *text((f"  {said}", FAINT) if stale else f"  {said}"),
     )
     return words(line, (kind, name), FactLink(FactSubject(name, ((family, key),))), f"{kind} {name}")
