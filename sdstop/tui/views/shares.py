@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from sdstop.collectors.filesystems.readings import NfsMount, NfsRequests
 from sdstop.collectors.filesystems.share_readings import NfsServer, NfsServerPool, SmbShare, waited
-from sdstop.core.format import NONE, number, percent, plural, quantity
 from sdstop.core.finding import Severity
+from sdstop.core.format import NONE, number, percent, plural, quantity
 from sdstop.core.model import Reading
 from sdstop.core.text import added
 from sdstop.tui.facts import FactLink, FactSubject
