@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from msgspec.structs import replace
 
 from sdstop.analysis.members.column import Second, StripeColumn, StripeMember
 from sdstop.analysis.members.lag import BLOCKS, TIMES, lag
@@ -115,3 +116,11 @@ def test_a_full_member_whose_peers_have_room_limits_the_group(rate: float, limit
     peers = [member(number, rate=rate) for number in range(5)]
     found = lag(blocks(member(7, 2.0, rate=rate), peers=peers), rotational=True)
     assert (found is not None and found.is_limit) is limits
+
+
+def test_blocks_in_which_the_peers_have_no_busy_time_are_no_measure() -> None:
+    without = block(*[replace(each, busy=0.0) for each in even()], member(7, 2.0))
+    found = blocks(member(7, 2.0))
+    assert lag([without] * BLOCKS, rotational=True) is None
+    assert lag([without, *found[1:]], rotational=True) is None  # 7 of 8
+    assert lag([without, *found, *found], rotational=True) is not None
